@@ -3,7 +3,7 @@ A list of passengers, with gaps
 ===============================
 
 891 passengers of the Titanic: numbers, categories, names, one age in five missing, three
-cabins in four unknown. Who survived, and what in the list says so?
+cabins in four unknown. Who survived, and which columns tell?
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,7 @@ passengers = datasets.load("titanic").frame
 print(passengers.isna().sum()[lambda gaps: gaps > 0].to_string())
 
 # %%
-# The table goes in as it is. The notes say what was made of each column: cabins and ticket
+# The table goes in as it is. The notes say how each column was used: cabins and ticket
 # numbers differ too much to be categories and are left out, names become the words in them,
 # and missing values are kept, because trees can ask whether a value is there.
 
@@ -50,7 +50,7 @@ print(run.explain())
 print(run.explain(298))
 
 # %%
-# What may be believed: how the forest does on passengers that it did not see, and how
+# How far to trust it: how the forest does on passengers that it did not see, and how
 # many places are better than chance.
 
 print(f"out of bag: {run.model[-1].oob_score_:.3f}")
@@ -67,7 +67,7 @@ print(diagnosis.summary)
 #   because nobody could ask them. "The value is missing" is a clue here that a new list
 #   would not have: a gap is information about how a table was made.
 # - **The crew**, and everyone who is not on the list.
-# - **Families.** Rows of one ticket travelled and often died together; as rows of their
-#   own they count too often. ``groups="Ticket"`` holds them out together.
-# - **A risk.** A place near survivors is not a probability; ``predict_proba`` of the model
+# - **Families.** Passengers on one ticket travelled and often died together; as separate
+#   rows they count too often. ``groups="Ticket"`` holds them out together.
+# - **A risk.** A place near survivors is not a probability; the model's ``predict_proba``
 #   gives one, and nobody has checked that it is calibrated.

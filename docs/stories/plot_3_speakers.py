@@ -2,9 +2,9 @@
 Vowels, spoken by fifteen people
 ================================
 
-Fifteen speakers say eleven vowels, six times each: 990 rows of ten numbers. A map of vowels
-is wanted that will do for the sixteenth speaker. That is another question than "for the
-990th row of speakers that we have", and it has another answer.
+Fifteen speakers say eleven vowels, six times each: 990 rows of ten numbers. We want a map
+of vowels that works for a sixteenth speaker. That is a different question from "does it work
+for the next row of a speaker that we have", and it has a different answer.
 
 The data are those of Deterding (UCI, CC BY 4.0).
 """
@@ -24,8 +24,8 @@ speaker = bunch.frame["x2"].to_numpy()
 print(f"{len(X)} rows, {len(set(vowel))} vowels, {len(set(speaker))} speakers")
 
 # %%
-# First as if all rows stood alone. The forest is right about nearly every row that it did
-# not see: because it did see five other recordings of the same vowel by the same voice.
+# First as if all rows were independent. The forest is right about nearly every row that it
+# did not see, because it did see five other recordings of the same vowel by the same voice.
 # ``fit`` cannot know who spoke, but it warns that most rows have near copies.
 
 with warnings.catch_warnings(record=True) as told:
@@ -36,7 +36,7 @@ print(f"rows left out:     {by_rows.oob_score_:.2f}")
 
 # %%
 # Now trees draw and leave out whole speakers, and a row is judged by other people's voices.
-# This is what can be expected of the sixteenth.
+# This is what to expect for the sixteenth speaker.
 
 by_speakers = mf.GuidedMap(n_trees=300, random_state=0).fit(X, vowel, groups=speaker)
 print(f"speakers left out: {by_speakers.oob_score_:.2f}")
@@ -57,9 +57,9 @@ for ax, model, title in (
 plt.show()
 
 # %%
-# The proof: the last three speakers are put aside before anything is fitted. Both maps
-# place them, and both are right about as often: nearly as often as the second had promised,
-# and far from what the first had.
+# The proof: the last three speakers are set aside before anything is fitted. Both maps
+# place them, and both are right about equally often: nearly as often as the second had
+# promised, and far less often than the first had.
 
 aside = np.isin(speaker, np.unique(speaker)[-3:])
 for title, groups in (("rows left out", None), ("speakers left out", speaker[~aside])):
@@ -75,11 +75,10 @@ for title, groups in (("rows left out", None), ("speakers left out", speaker[~as
 # ---------------------------
 #
 # - **Vowels as such.** It shows what ten numbers of fifteen British speakers have in
-#   common. Fifteen people are few: the score of three new ones would be another for three
-#   others.
+#   common. Fifteen people are few: with three others, the score would be different.
 # - **Who speaks.** Rows of one speaker need not lie together; the target was the vowel. To
 #   look for voices, make the speaker the target.
-# - **That left out is left out.** Only the groups that were named are held out together. A
-#   microphone, a room or a day that several speakers share is still recognised.
-# - **Which vowels are close for the ear.** Neighbours are vowels that the trees confuse.
+# - **That everything shared was left out.** Only the groups that were named are held out
+#   together. A microphone, a room or a day that several speakers share is still recognised.
+# - **Which vowels sound close.** Neighbours are vowels that the trees confuse.
 #   Distances between groups that lie apart mean nothing.

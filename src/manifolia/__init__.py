@@ -6,7 +6,7 @@ The pipeline, one layer per word::
                                                                         │
                     command line ← show ← tune / diagnose ← methods wire them
 
-Every public name is imported when it is first used, so ``import manifolia`` stays light.
+Every public name is imported when it is first used, so ``import manifolia`` stays fast.
 """
 
 from manifolia._core.lazy import attach

@@ -3,7 +3,7 @@
 Results go to stdout, progress and notes to stderr. Exit codes: 0 done, 1 the work failed, 2 the command was wrong,
 3 what ``--fail-on`` names was found.
 Nothing heavy is imported before a command runs, so that ``--help`` answers at once. An option that sets a parameter of
-the library is stored under the name of that parameter: so an error that carries ``parameter=`` finds its option.
+the library is stored under the name of that parameter, so that an error that carries ``parameter=`` finds its option.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _leave(signum: int, _frame: Any) -> None:
 
 
 def _occupy_closed() -> None:
-    """Open what was closed: else the first file that is written gets its number, and what libraries print with it."""
+    """Open closed streams: otherwise the first file written would get their number, and whatever libraries print."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
@@ -98,7 +98,7 @@ class _Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> Any:
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, _leave)  # so that what is half written is removed
+            signal.signal(signal.SIGTERM, _leave)  # so that half-written files are removed
         _occupy_closed()
         options = dict(ctx.params)
         debug = options.pop("debug")
@@ -114,7 +114,7 @@ class _Command(click.Command):
                 warnings.showwarning = lambda message, *_: console.note(str(message))  # of libraries, about names
                 getattr(module, f"run_{self.name}")(console, **options)
             if sys.stdout is not None:
-                sys.stdout.flush()  # here, so that a reader who has gone away is no error
+                sys.stdout.flush()  # here, so that it is not an error if the reader has gone away
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except KeyboardInterrupt:

@@ -2,8 +2,8 @@
 
 The layers below know nothing of Dask. They hand their work to an executor (``manifolia._core.parallel``), and `use`
 makes a cluster that executor for a ``with`` block; estimators hold no client, so that ``clone``, pickle and
-``get_params`` are as ever. A block is computed alone and on one thread wherever it runs, so a map has the same bits as
-without a cluster, provided that its machines compute alike (the same packages, the same kind of processor).
+``get_params`` work as always. A block is computed alone and on one thread wherever it runs, so a map has the same bits
+as without a cluster, provided that its machines compute alike (the same packages, the same kind of processor).
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from manifolia._version import __version__
 Block = TypeVar("Block")
 Result = TypeVar("Result")
 
-#: Tasks per thread of the cluster: several, so that a slow worker holds up few blocks; not one per block, which may be
-#: thousands of a millisecond each.
+#: Tasks per thread of the cluster: several, so that a slow worker delays few blocks; not one per block, of which there
+#: may be thousands that take a millisecond each.
 _TASKS_PER_THREAD = 4
-#: Rows of a table that is computed later on which a model is fitted.
+#: Number of rows of a lazy table on which a model is fitted.
 FIT_ROWS = 100_000
 _MOST_MODELS = 4  # that a worker keeps
-_LARGE = 2**16  # bytes of an array that is sent apart
+_LARGE = 2**16  # bytes of an array that is sent separately
 #: How often a step is tried while workers come and go, and seconds to wait for a new one.
 _ATTEMPTS, _WAIT = 5, 60
 _DIED = (
@@ -61,12 +61,13 @@ def use(client: Any) -> Iterator[Any]:
     These go to the cluster: growing the trees of forests (those of scikit-learn by joblib), the runs of a
     `Tuner`, exact search for neighbours, forest proximities, permutation importance, and the measures of
     `manifolia.metrics` that look at pairs of rows. What must share memory, such as the layout of a map, stays here.
-    Results are the same to the bit as without it, if the workers have the same packages on the same kind of processor.
+    Results are the same, to the bit, as without it if the workers have the same packages and the same kind of
+    processor.
 
     Parameters
     ----------
     client : dask.distributed.Client
-        A client that is not asynchronous. Its workers need manifolia, in the same version as here.
+        A client that is not asynchronous. Its workers need the same version of manifolia as here.
 
     Yields
     ------
@@ -80,18 +81,17 @@ def use(client: Any) -> Iterator[Any]:
     TypeError
         If it is not such a client.
     ValueError
-        If the cluster has no worker, or one whose manifolia is missing or another version.
+        If the cluster has no worker, or one where manifolia is missing or has another version.
 
     See Also
     --------
     manifolia.Tuner : Its `n_jobs` plays no part inside the block.
 
-    Notes
-    -----
-    Rows go to every worker once for a fit, however many steps use them, and trees come back: a cluster helps where the
-    work outweighs that. On one machine threads (``n_jobs``) are faster. A worker that dies costs what it was at.
+    Notes ----- Rows go to every worker once per fit, however many steps use them, and trees come back: a cluster helps
+    where the work outweighs that. On one machine, threads (``n_jobs``) are faster. A worker that dies costs the tasks
+    it was working on.
 
-    Arrays and frames of Dask need no such block: ``transform``, ``novelty``, ``predict`` and ``predict_proba`` of every
+    Dask arrays and frames need no such block: ``transform``, ``novelty``, ``predict`` and ``predict_proba`` of every
     estimator answer them lazily, with the model sent to each worker once; ``fit`` takes up to 100,000 of their rows,
     drawn on the workers as `manifolia.stream.sample` draws them, at least 200 of each class.
 
@@ -138,8 +138,8 @@ def _check_workers(client: Any) -> None:
 class _Cluster:
     """An executor whose blocks run on the workers of a cluster.
 
-    Arrays are sent apart from the functions that use them, to each worker once, and are known again by their content:
-    so the rows of a fit travel once however many steps use them. They are let go when the array here is.
+    Arrays are sent separately from the functions that use them, to each worker once, and are recognised by their
+    content: so the rows of a fit travel once, however many steps use them. They are released when the array here is.
     """
 
     def __init__(self, client: Any, dask: Any) -> None:
@@ -149,7 +149,7 @@ class _Cluster:
         self._kept: dict[str, Any] = {}  # hash of an array to the future that holds it
 
     def map(self, function: Callable[[Block], Result], blocks: list[Block], /) -> list[Result]:
-        """Apply `function` to each block; a task that a worker takes with it when it dies is done again."""
+        """Apply `function` to each block; if a worker dies, its task is done again."""
         n_threads = max(1, sum(self._client.nthreads().values()))
         groups = np.array_split(np.arange(len(blocks)), min(len(blocks), _TASKS_PER_THREAD * n_threads) or 1)
         pieces = [[blocks[i] for i in group] for group in groups if len(group)]
@@ -157,12 +157,12 @@ class _Cluster:
         return [result for i in range(len(pieces)) for result in done[i]]
 
     def as_done(self, function: Callable[[Block], Result], blocks: list[Block], /) -> Iterator[tuple[int, Result]]:
-        """Apply `function` to each block, one task each, and give number and result as they are done."""
+        """Apply `function` to each block, one task each, and yield number and result as they are done."""
         for i, (result,) in self._tasks(function, [[block] for block in blocks]):
             yield i, result
 
     def again(self, work: Callable[[], Result], /) -> Result:
-        """Do work that joblib sends to the workers, and do it again if one of them died with what it was sent."""
+        """Do work that joblib sends to the workers, and do it again if one of them died with what was sent to it."""
         for attempt in range(_ATTEMPTS):
             try:
                 return work()
@@ -177,10 +177,10 @@ class _Cluster:
     def _tasks(
         self, function: Callable[[Block], Result], pieces: list[list[Block]]
     ) -> Iterator[tuple[int, list[Result]]]:  # fmt: skip
-        """Run each piece as a task. Blocks change nothing but their result, so those that are lost can run again.
+        """Run each piece as a task. Blocks change nothing but their result, so lost ones can run again.
 
-        Dask itself runs again what a worker was at when it died, and gives up on what kills one worker after the other;
-        what it cannot bring back is what was sent from here, so that is sent anew.
+        Dask itself reruns what a worker was doing when it died, and gives up on tasks that kill one worker after
+        another. It cannot restore what was sent from here, so that is sent again.
         """
         left = dict(enumerate(pieces))
         for attempt in range(_ATTEMPTS):
@@ -205,10 +205,10 @@ class _Cluster:
                 self._kept.clear()
                 self._wait(error)
             finally:
-                self._client.cancel(list(futures))  # after an error or Ctrl-C the rest is not wanted
+                self._client.cancel(list(futures))  # after an error or Ctrl-C, the rest is not needed
 
     def _pack(self, function: Callable[..., Any]) -> tuple[bytes, dict[str, Any]]:
-        """Write a function down, and send the arrays that it holds to where they are not yet."""
+        """Serialise a function, and send the arrays that it holds to workers that do not have them yet."""
         import cloudpickle  # comes with Dask; plain pickle knows no closures
 
         stream, arrays = io.BytesIO(), dict[str, Array]()
@@ -218,8 +218,8 @@ class _Cluster:
         for token, array in arrays.items():
             future = self._kept.get(token)
             if future is None or future.status not in ("pending", "finished"):
-                # As bytes: what Dask unpacks itself may lie at odd addresses or be read-only. For such arrays kernels
-                # are compiled apart, and where the compiler may reorder sums the last bits are others.
+                # As bytes: what Dask unpacks itself may be unaligned or read-only. Kernels are compiled separately for
+                # such arrays, and where the compiler may reorder sums, the last bits differ.
                 self._kept[token] = self._client.scatter(pickle.dumps(array, protocol=5), hash=False, broadcast=True)
                 weakref.finalize(_owner(array), self._kept.pop, token, None)
         return stream.getvalue(), {token: self._kept[token] for token in arrays}
@@ -258,7 +258,7 @@ class _Unpickler(pickle.Unpickler):
         self._arrays = arrays
 
     def persistent_load(self, token: Any) -> Array:
-        """Return the array with a hash: the one that a task before has unpacked, if it is still there."""
+        """Return the array with a given hash: the one that an earlier task has unpacked, if it is still there."""
         with _unpacking:
             array = _unpacked.get(token)
             if array is None:
@@ -276,11 +276,11 @@ def _run(packed: bytes, arrays: dict[str, bytes], blocks: list[Any]) -> list[Any
     return [function(block) for block in blocks]
 
 
-# --- tables that are computed later ---
+# --- lazy tables ---
 
 
 class _Sent:
-    """A model as it is sent to workers, each of which reads it once."""
+    """A model in the form sent to workers, each of which reads it once."""
 
     def __init__(self, token: str, content: bytes) -> None:
         self.token, self.content = token, content
@@ -296,14 +296,14 @@ class _Here:
         return f"manifolia-{id(self.model)}"
 
 
-#: Models that are with the workers of a client, by client and content; and those that this process was sent last.
+#: Models that the workers of a client have, by client and content; and those that this process received last.
 _sent_models: weakref.WeakValueDictionary[tuple[str, str], Any] = weakref.WeakValueDictionary()
 _read_models: OrderedDict[str, Any] = OrderedDict()
 _reading = threading.Lock()
 
 
 def answer_lazily(model: Any, name: str, X: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Ask a model about each row of a table of Dask's: as lazy as the table, block by block."""
+    """Ask a model about each row of a Dask table: as lazily as the table, block by block."""
     import dask
 
     if args or kwargs:
@@ -315,7 +315,7 @@ def answer_lazily(model: Any, name: str, X: Any, args: tuple[Any, ...], kwargs: 
     if not frame and X.ndim != 2:
         raise ValueError(f"Expected 2D array, got {X.ndim}D array instead: {name} takes one row for each thing.")
     with warnings.catch_warnings(), dask.config.set(scheduler="synchronous"):
-        warnings.simplefilter("ignore")  # rows that are made up to see what comes back
+        warnings.simplefilter("ignore")  # made-up rows, to see what comes back
         made_up: Any = X._meta_nonempty if frame else np.zeros((2, X.shape[1]), dtype=X.dtype)
         like = getattr(model, name)(made_up)
     if isinstance(like, list):
@@ -331,7 +331,7 @@ def answer_lazily(model: Any, name: str, X: Any, args: tuple[Any, ...], kwargs: 
 
 
 def _send(model: Any) -> Any:
-    """Give a stand-in for a model in a graph: what the workers hold, or the model itself where there are none."""
+    """Return a stand-in for a model in a graph: what the workers hold, or the model itself if there are no workers."""
     from dask.delayed import Delayed
 
     client = _current_client()
@@ -348,7 +348,7 @@ def _send(model: Any) -> Any:
 
 
 def _current_client() -> Any:
-    """Return the client that would compute now, if one would."""
+    """Return the client that would compute now, if there is one."""
     import dask.base
 
     computing = dask.base.get_scheduler()
@@ -404,7 +404,7 @@ _TARGET, _GROUPS = "\x00target {}", "\x00groups"  # names that no column has
 def sample_rows(
     X: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:  # fmt: skip
-    """Draw the rows that a model is fitted on from a table of Dask's, on its workers, with their target and groups."""
+    """Draw the rows that a model is fitted on from a Dask table, on its workers, with their target and groups."""
     from dask.delayed import delayed
 
     from manifolia.tables.bottom_k import BottomK
@@ -426,7 +426,7 @@ def sample_rows(
         delayed(_draw)(empty, *place, block, targets[0][i] if targets else None, belonging[i])
         for i, (place, block) in enumerate(zip(_places(X, len(blocks)), blocks, strict=True))
     ]
-    while len(drawn) > 1:  # where the rows are, so that no one gets more than two samples at a time
+    while len(drawn) > 1:  # where the rows are, so that no worker gets more than two samples at a time
         drawn = [delayed(_merge)(drawn[i : i + 2]) for i in range(0, len(drawn), 2)]
     sample = drawn[0].compute().finish()
     if sample.n_rows > len(sample.frame):
@@ -442,7 +442,7 @@ def sample_rows(
 
 
 def _blocks_like(values: Any, X: Any, n: int, name: str) -> Any:
-    """Cut what belongs to the rows of a table as the table is cut."""
+    """Cut what belongs to the rows of a table in the same way as the table."""
     if not is_lazy(values):
         frame = hasattr(X, "columns")
         sizes = [len(part) for part in X.partitions] if frame else list(X.chunks[0])
@@ -457,10 +457,10 @@ def _blocks_like(values: Any, X: Any, n: int, name: str) -> Any:
 
 
 def _places(X: Any, n: int) -> list[tuple[str, int]]:
-    """Say by which part and first row the rows of each block are drawn: by their numbers in the table, if known.
+    """Return the part and first row by which the rows of each block are drawn: their numbers in the table, if known.
 
-    Then any blocks give the same sample, and that of `manifolia.stream.sample`. How long the blocks of a frame are only
-    reading tells, so there rows are numbered from the start of their block.
+    Then any blocks give the same sample, which is that of `manifolia.stream.sample`. The lengths of a frame's blocks
+    are known only after reading, so there rows are numbered from the start of their block.
     """
     sizes = getattr(X, "chunks", ((np.nan,),))[0]
     if np.isnan(sizes).any():

@@ -23,7 +23,7 @@ class ParameterError(_OfParameter, ValueError):
     *args : object
         The message.
     parameter : str, default=None
-        Name of the parameter at fault, kept as an attribute; None if there is none, or several are.
+        Name of the parameter at fault, kept as an attribute; None if there is none, or more than one.
     """
 
 
@@ -35,17 +35,17 @@ class ParameterTypeError(_OfParameter, TypeError):
     *args : object
         The message.
     parameter : str, default=None
-        Name of the parameter at fault, kept as an attribute; None if there is none, or several are.
+        Name of the parameter at fault, kept as an attribute; None if there is none, or more than one.
     """
 
 
-# MemoryError first: it has a constructor of its own, which tools that send errors between processes call.
+# MemoryError first: it has its own constructor, which tools that send errors between processes call.
 class MemoryLimitError(MemoryError, ManifoliaError):
     """A step would need more memory than the limit allows; raised before the step starts."""
 
 
 class MissingExtraError(ManifoliaError, ImportError):
-    """An optional dependency is needed and not installed; the message names the extra."""
+    """An optional dependency is needed but not installed; the message names the extra."""
 
 
 class StoppedByCallbackError(ManifoliaError, RuntimeError):
@@ -72,12 +72,12 @@ class TableError(_OfParameter, ValueError):
     *args : object
         The message.
     parameter : str, default=None
-        Name of the parameter at fault, kept as an attribute; None if there is none, or several are.
+        Name of the parameter at fault, kept as an attribute; None if there is none, or more than one.
     """
 
 
 class ModelFileError(ManifoliaError, ValueError):
-    """A saved model is damaged, foreign or of an unknown version, or holds what a model may not hold."""
+    """A saved model is damaged, not one of ours, of an unknown version, or holds what a model may not hold."""
 
 
 class ManifoliaWarning(UserWarning):

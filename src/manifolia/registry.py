@@ -1,8 +1,8 @@
-"""Cards of methods: what is known of each, by name or by model; nothing is imported before it is needed.
+"""Cards of methods: what is known about each, by name or by model; nothing is imported before it is needed.
 
 ``registry.get("rf-phate")`` returns a class, ``registry.card_of(model)`` says what a model can do. It is the one place
-that asks a model of another library; all other modules read the card. The command line, the tuner's presets and the
-reference list what stands here.
+that probes models of other libraries; all other modules read the card. The command line, the tuner's presets and the
+reference list what is here.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def register(card: Card) -> Card:
 
 
 def card_of(model: Any) -> Card:
-    """Find what is known of a model.
+    """Find what is known about a model.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def card_of(model: Any) -> Card:
 
 
 def _basics(model: Any, card: Card | None = None) -> dict[str, Any]:
-    """What may differ between versions of a library, or depends on parameters."""
+    """Abilities that may differ between versions of a library, or depend on parameters."""
     metric = getattr(model, "metric", "euclidean")
     if not isinstance(metric, str) or (metric == "minkowski" and getattr(model, "p", 2) == 2):
         metric = "euclidean"
@@ -154,12 +154,12 @@ def _of_forest(card: Card, model: Any) -> Card:
         return card
     limits = dict(LIMITS)
     if model.layout != "tsne":
-        del limits["perplexity"]  # other layouts have no use for it
+        del limits["perplexity"]  # other layouts do not use it
     return replace(card, space=_FOREST_LAYOUTS.get(model.layout, {}), limits=limits)
 
 
 def _of_kernel_map(card: Card, model: Any) -> Card:
-    """What a kernel map's parameters decide: there are derivatives of Euclidean distances alone."""
+    """What a kernel map's parameters decide: only Euclidean distances have derivatives."""
     formula = getattr(model, "map", model)  # of kernel t-SNE: a KernelMap, or None for the usual one
     far_row = "A row far from all has no place." if getattr(formula, "far", "") == "nan" else card.far_row
     metric = getattr(model, "metric", "euclidean")
@@ -182,7 +182,7 @@ def _of_metric(card: Card, model: Any) -> Card:
 
 
 def _of_featuremap(card: Card, model: Any) -> Card:
-    """The least distance is part of one layout alone."""
+    """Only one of the layouts has a minimum distance."""
     space = {**card.space, "min_dist": _real(0.0, 1.0)} if model.layout == "edges" else card.space
     return replace(card, metric=str(model.metric), space=space)
 
@@ -393,7 +393,7 @@ for _card in (
         space={"n_neighbors": _whole(2, 100), "min_dist": _real(0.0, 1.0)},
     ),
     Card(
-        # Its transform asks for the rows of the fit once more.
+        # Its transform needs the rows of the fit again.
         "pacmap", "pacmap:PaCMAP", "PaCMAP; cannot place new rows", "pacmap", label="PaCMAP", places=False, explains="",
         space={"n_neighbors": _whole(5, 100), "MN_ratio": _real(0.1, 5.0, log=True)},
     ),
@@ -423,19 +423,19 @@ def names(*, installed: bool = True) -> list[str]:
     Parameters
     ----------
     installed : bool, default=True
-        Only those whose package is there.
+        Only those whose package is installed.
 
     Returns
     -------
     list of str
-        Manifolia's first, then by name; baselines of its own last.
+        Manifolia's methods first, then the others by name; its own baselines last.
     """
     listed = [method for method in _METHODS.values() if method.is_installed or not installed]
     return [method.name for method in sorted(listed, key=lambda m: (m.baseline, not m.is_ours, m.name))]
 
 
 def find(name: str) -> Card:
-    """Find what is known of a method.
+    """Find what is known about a method.
 
     Parameters
     ----------
@@ -445,12 +445,12 @@ def find(name: str) -> Card:
     Returns
     -------
     Card
-        What is known without importing it.
+        What is known about it without importing it.
 
     Raises
     ------
     ParameterError
-        If there is none of that name; it is a ValueError.
+        If there is no method of that name; it is a ValueError.
     """
     plain = str(name).lower().replace("_", "-")
     if plain not in _METHODS:
@@ -483,7 +483,7 @@ def get(name: str) -> Any:
 
 
 def default_method(*, supervised: bool) -> str:
-    """Name the method to take where the user names none.
+    """Name the method to use if the user names none.
 
     Parameters
     ----------
@@ -493,7 +493,7 @@ def default_method(*, supervised: bool) -> str:
     Returns
     -------
     str
-        Its name: forests learn the target; without one the neighbours of the rows are all there is.
+        Its name: forests learn the target; without a target, the neighbours of the rows are all there is.
     """
     return _SUPERVISED if supervised else _UNSUPERVISED
 
@@ -503,14 +503,14 @@ _UNSUPERVISED = "featuremap"
 
 
 def _dens_map() -> Any:
-    """Make a class of what umap-learn has as a setting, so that it has a name like every method."""
+    """Make a class of what is a setting in umap-learn, so that it has a name like every method."""
     UMAP: Any = importlib.import_module("umap").UMAP
     plain = inspect.signature(UMAP.__init__)
     own = [p.replace(default=True) if p.name == "densmap" else p for p in plain.parameters.values()]
     signature = plain.replace(parameters=own)
 
     class DensMAP(UMAP):  # type: ignore[misc]
-        """UMAP that keeps local densities (Narayan et al. 2021): umap-learn's, with ``densmap=True`` for default."""
+        """UMAP that keeps local densities (Narayan et al. 2021): umap-learn's, with ``densmap=True`` as the default."""
 
         def __init__(self, *args: Any, **settings: Any) -> None:
             given = signature.bind(self, *args, **settings)

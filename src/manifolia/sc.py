@@ -7,9 +7,9 @@ copy with the results. Nothing is written unless all of it was computed.
 where, with ``key_added="guided"``       what
 =======================================  ==============================================================================
 ``obsm["X_guided"]``                     the map, which ``sc.pl.embedding(adata, basis="guided")`` draws
-``obs["guided_trust"]``                  what the place of a cell may be trusted for, with ``obs["guided_reason"]``
+``obs["guided_trust"]`` how far to trust the place of a cell, with ``obs["guided_reason"]``
 ``obs["guided_novelty"]``                how unlike the other cells it is, from 0 to 1
-``obs["guided_prediction"]``             what the model says of a cell that it did not see
+``obs["guided_prediction"]`` what the model predicts for a cell that it did not see
 ``var["guided_importance"]``             how much a gene matters; NaN for genes that took no part
 ``obsp["guided_connectivities"]``        proximities, if asked for: a graph for ``sc.tl.leiden(adata, neighbors_key=…)``
 ``uns["guided"]``                        parameters, scores, findings, and the model, which `ingest` and `diagnose` read
@@ -96,17 +96,16 @@ def guided(
     Parameters
     ----------
     adata : AnnData
-        Cells, in memory or backed by a file, of which blocks of cells are read. Normalised as for any other map: genes
-        are taken as they are.
+        Cells, in memory or backed by a file that is read in blocks. Normalise them as for any other map: genes are
+        taken as they are.
     target : str, default='cell_type'
-        Column of ``adata.obs`` that guides the map; cells without a label are placed by what they are like.
+        Column of ``adata.obs`` that guides the map; cells without a label are placed by the cells that they are like.
     use_rep : str, default=None
         Entry of ``adata.obsm`` to take the cells from, such as ``"X_pca"``; None: the genes.
     layer : str, default=None
         Layer to take the genes from; None: ``adata.X``.
     neighbors_key : str, default=None
-        Take the cells from where ``sc.pp.neighbors`` took them that wrote ``adata.uns[neighbors_key]``: its
-        representation.
+        Use the representation of the ``sc.pp.neighbors`` call that wrote ``adata.uns[neighbors_key]``.
     groups : str, default=None
         Column of ``adata.obs`` that says which cells belong together, such as the donor: they are drawn and held out
         together.
@@ -118,7 +117,7 @@ def guided(
         Genes that take part: a column of ``adata.var``, or one value per gene; "auto" is ``"highly_variable"`` where
         there is such a column, and None is all.
     proximities : bool or int, default=False
-        Keep the forest's proximities in ``adata.obsp``: all, or this many of each cell, the largest.
+        Keep the forest's proximities in ``adata.obsp``: all, or only this many of each cell's largest.
     importance : bool or None, default=None
         Measure the importance of genes; None: if it does not take long.
     **settings : object
@@ -179,8 +178,7 @@ def rfphate(
     layer : str, default=None
         Layer to take the genes from; None: ``adata.X``.
     neighbors_key : str, default=None
-        Take the cells from where ``sc.pp.neighbors`` took them that wrote ``adata.uns[neighbors_key]``: its
-        representation.
+        Use the representation of the ``sc.pp.neighbors`` call that wrote ``adata.uns[neighbors_key]``.
     groups : str, default=None
         Column of ``adata.obs`` that says which cells belong together, such as the donor: they are drawn and held out
         together.
@@ -192,7 +190,7 @@ def rfphate(
         Genes that take part: a column of ``adata.var``, or one value per gene; "auto" is ``"highly_variable"`` where
         there is such a column, and None is all.
     proximities : bool or int, default=False
-        Keep the forest's proximities in ``adata.obsp``: all, or this many of each cell, the largest.
+        Keep the forest's proximities in ``adata.obsp``: all, or only this many of each cell's largest.
     importance : bool or None, default=None
         Measure the importance of genes; None: if it does not take long.
     **settings : object
@@ -235,8 +233,8 @@ def featuremap(
     layer : str, default=None
         Layer to take the genes from; None: ``adata.X``.
     neighbors_key : str, default=None
-        Take the cells from where ``sc.pp.neighbors`` took them that wrote ``adata.uns[neighbors_key]``: its
-        representation, number of neighbours and metric.
+        Use the representation, number of neighbours and metric of the ``sc.pp.neighbors`` call that wrote
+        ``adata.uns[neighbors_key]``.
     key_added : str, default='featuremap'
         Name of the results; see the table of `manifolia.sc`.
     copy : bool, default=False
@@ -285,8 +283,8 @@ def phate(
     layer : str, default=None
         Layer to take the genes from; None: ``adata.X``.
     neighbors_key : str, default=None
-        Take the cells from where ``sc.pp.neighbors`` took them that wrote ``adata.uns[neighbors_key]``: its
-        representation, number of neighbours and metric.
+        Use the representation, number of neighbours and metric of the ``sc.pp.neighbors`` call that wrote
+        ``adata.uns[neighbors_key]``.
     key_added : str, default='phate'
         Name of the results; see the table of `manifolia.sc`.
     copy : bool, default=False
@@ -340,8 +338,7 @@ def forest_features(
     layer : str, default=None
         Layer to take the genes from; None: ``adata.X``.
     neighbors_key : str, default=None
-        Take the cells from where ``sc.pp.neighbors`` took them that wrote ``adata.uns[neighbors_key]``: its
-        representation.
+        Use the representation of the ``sc.pp.neighbors`` call that wrote ``adata.uns[neighbors_key]``.
     groups : str, default=None
         Column of ``adata.obs`` that says which cells belong together, such as the donor: they are drawn and held out
         together.
@@ -370,17 +367,17 @@ def forest_features(
 
 
 def ingest(adata_new: Any, adata_ref: Any, *, key: str = "guided", copy: bool = False) -> Any:
-    """Place new cells on the map of others, with novelty and what the model says of their label.
+    """Place new cells on the map of others, with novelty and the model's prediction of their label.
 
     Parameters
     ----------
     adata_new : AnnData
-        Cells to place, in memory or backed by a file, of which a block of cells is in memory at a time. Genes are found
-        by name, in any order; those that the map did not use are not looked at.
+        Cells to place, in memory or backed by a file, of which one block is in memory at a time. Genes are found by
+        name, in any order; genes that the map did not use are ignored.
     adata_ref : AnnData
         Cells with a map, made by a function of this module.
     key : str, default='guided'
-        The map: the `key_added` that it was made with. The results get the same names as there.
+        The map: the `key_added` that it was made with. The results get the same names.
     copy : bool, default=False
         Return a copy with the results, and leave `adata_new` as it is.
 
@@ -392,7 +389,7 @@ def ingest(adata_new: Any, adata_ref: Any, *, key: str = "guided", copy: bool = 
     Raises
     ------
     TableError
-        If `adata_ref` has no such map, or `adata_new` lacks genes of it.
+        If `adata_ref` has no such map, or `adata_new` lacks some of its genes.
     """
     annotated.check_adata(adata_new, "adata_new")
     annotated.check_adata(adata_ref, "adata_ref")
@@ -432,7 +429,7 @@ def diagnose(
     mask_var: str | ArrayLike | None = "auto",
     **settings: Any,
 ) -> Any:
-    """Tell what a map of cells may be trusted for: one of this module, or any in ``adata.obsm``, such as UMAP's.
+    """Say how far a map of cells can be trusted: one of this module, or any in ``adata.obsm``, such as UMAP's.
 
     Verdicts go to ``adata.obs["<basis>_trust"]``, with ``_reason`` and ``_novelty``; findings, and the tables of
     `manifolia.Diagnosis`, to ``adata.uns["<basis>_trust"]``.
@@ -444,17 +441,17 @@ def diagnose(
     basis : str, default='guided'
         The map, as ``sc.pl.embedding`` takes it: ``"umap"`` is ``adata.obsm["X_umap"]``.
     target : str, default=None
-        Column of ``adata.obs`` that the map is to show. None: the one that it was made with, if any.
+        Column of ``adata.obs`` that the map should show. None: the one that it was made with, if any.
     use_rep : str, default=None
-        Entry of ``adata.obsm`` that the map is compared with; None: what it was made of, or the genes.
+        Entry of ``adata.obsm`` that the map is compared with; None: what it was made from, or the genes.
     layer : str, default=None
         Layer of genes that it is compared with.
     groups : str, default=None
         Column of ``adata.obs`` that says which cells belong together. None: the one that it was made with, if any.
     clusters : str, default=None
-        Column of ``adata.obs`` with clusters; None: those that one sees in the map.
+        Column of ``adata.obs`` with clusters; None: those visible in the map.
     level : {"quick", "usual", "thorough"}, default='quick'
-        How much is tried, as of `manifolia.diagnose`; more than "quick" is for maps of this module.
+        How much is tried, as in `manifolia.diagnose`; more than "quick" is possible for maps of this module.
     copy : bool, default=False
         Return a copy with the results, and leave `adata` as it is.
     mask_var : str, array-like of bool or None, default='auto'
@@ -493,7 +490,7 @@ def diagnose(
         settings["clusters"] = annotated.obs_column(adata, clusters, "clusters")
     found = _Results({})
     _add_verdicts(found, diagnose_map(judged, values, y, groups=together, **settings), basis)
-    if f"{basis}_novelty" in adata.obs and hasattr(judged, "novelty"):  # the model's own is the finer one
+    if f"{basis}_novelty" in adata.obs and hasattr(judged, "novelty"):  # the model's own is finer
         del found.obs[f"{basis}_novelty"]
     found.uns = found.uns.pop("trust")
     found.write(out, f"{basis}_trust")
@@ -513,7 +510,7 @@ class _Asked(NamedTuple):
 
 
 def _map_cells(adata: Any, asked: _Asked, cells: annotated.Cells, settings: Mapping[str, Any]) -> Any:
-    """Make a map, and write it with all that is known of it."""
+    """Make a map, and write it with all that is known about it."""
     out = _target_of(adata, copy=asked.copy)
     key, card = asked.key, registry.card_of(asked.kind)
     y, groups = annotated.obs_column(adata, asked.target, "target"), annotated.obs_column(adata, asked.groups, "groups")
@@ -539,7 +536,7 @@ def _map_cells(adata: Any, asked: _Asked, cells: annotated.Cells, settings: Mapp
             _add_importance(found, model, cells, adata.n_vars, key)
         if kept is not None:
             found.obsp[f"{key}_connectivities"] = _connectivities(model, kept)
-            # scanpy asks for both names, and does without the second matrix.
+            # scanpy asks for both names, but does not need the second matrix.
             found.uns |= {"connectivities_key": f"{key}_connectivities", "distances_key": f"{key}_distances"}
     found.uns["model"] = _packed(model)
     found.write(out, key)
@@ -547,7 +544,7 @@ def _map_cells(adata: Any, asked: _Asked, cells: annotated.Cells, settings: Mapp
 
 
 def _estimator(kind: type, label: str, found: Mapping[str, Any], settings: Mapping[str, Any]) -> Any:
-    """Make the estimator, with those settings of the neighbours that it has; name a setting that it does not have."""
+    """Make the estimator, with those neighbour settings that it has; name a setting that it does not have."""
     known = kind().get_params(deep=False)
     for name in settings:
         if name not in known:
@@ -558,7 +555,7 @@ def _estimator(kind: type, label: str, found: Mapping[str, Any], settings: Mappi
 
 
 def _target_of(adata: Any, *, copy: bool, name: str = "adata") -> Any:
-    """What is written to."""
+    """The AnnData that is written to."""
     if not check_bool(copy, "copy"):
         return adata
     if adata.isbacked:
@@ -574,7 +571,7 @@ def _target_of(adata: Any, *, copy: bool, name: str = "adata") -> Any:
 
 
 def _scores(X: Any, Y: Array, y: Array | None, model: Any, card: registry.Card) -> dict[str, float]:
-    """Compare the map with what it was made of; own figures of the model beside."""
+    """Compare the map with what it was made from, and add the model's own figures."""
     metric = card.metric if card.metric in ("cosine", "manhattan") else "euclidean"
     classes = card.task == "classification"
     about = y if y is not None and card.task in ("classification", "regression") else None
@@ -585,7 +582,7 @@ def _scores(X: Any, Y: Array, y: Array | None, model: Any, card: registry.Card) 
 
 
 def _add_verdicts(found: _Results, diagnosis: Diagnosis, key: str) -> None:
-    """Write what may be trusted."""
+    """Write the verdicts."""
     verdicts = pd.Categorical(diagnosis.rows["verdict"], categories=list(ROW_VERDICTS))
     found.obs[f"{key}_trust"] = verdicts.remove_unused_categories()
     found.obs[f"{key}_reason"] = diagnosis.rows["reason"].to_numpy(dtype=object).astype(str).astype(object)
@@ -600,15 +597,15 @@ def _add_verdicts(found: _Results, diagnosis: Diagnosis, key: str) -> None:
 
 
 def _for_uns(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame that a file takes: texts as texts, names of rows as well."""
+    """A frame that a file can hold: texts as texts, row names too."""
     texts = [name for name in frame.columns if frame[name].dtype.kind == "O"]
     frame = frame.astype(dict.fromkeys(texts, str))
     return frame.set_axis(frame.index.astype(str), axis=0)
 
 
 def _add_importance(found: _Results, model: Any, cells: annotated.Cells, n_vars: int, key: str) -> None:
-    """Write how much genes matter; of components, which are no genes, into uns."""
-    numbers = [str(j) for j in range(len(cells.names))]  # names may occur more than once
+    """Write how much genes matter; for components, which are not genes, into uns."""
+    numbers = [str(j) for j in range(len(cells.names))]  # names may be repeated
     measured = importances_of(model, cells.values, numbers)
     values = np.array([measured[number][0] for number in numbers])
     found.uns["importance_means"] = registry.card_of(model).importance
@@ -642,7 +639,7 @@ def _connectivities(model: Any, most: int) -> Any:
 
 
 def _for_file(values: Any) -> Any:
-    """Sparse arrays as matrices, which every version of anndata writes."""
+    """Sparse arrays as matrices, which every version of anndata can write."""
     return sp.csr_matrix(values) if is_sparse(values) else np.asarray(values)
 
 
@@ -651,7 +648,7 @@ def _labels(values: Array) -> Any:
 
 
 def _plain(model: Any) -> dict[str, Any]:
-    """Parameters as a file takes them."""
+    """Parameters in a form that a file can hold."""
     found = {}
     for name, value in model.get_params(deep=False).items():
         if value is not None and name not in ("callback", "verbose"):

@@ -1,9 +1,9 @@
-"""Tables beyond memory: a sample of all rows to make a map of, and every row placed on it, batch by batch.
+"""Tables beyond memory: a sample of all rows to make a map from, and every row placed on it, batch by batch.
 
-A method places each row alone and to the bit, so rows that are read some at a time get the places that they would get
-together. What is placed is written file by file: each grows beside its place and is renamed when it is complete, and a
-manifest (a line of JSON per file, written through to the disk) says which are done. So work that was killed goes on
-where it stood: at most the file that was being written is done again.
+A method places each row on its own and to the bit, so rows that are read in batches get the places that they would get
+together. Placed rows are written file by file: each file grows beside its target and is renamed when it is complete,
+and a manifest (one line of JSON per file, flushed to disk) says which are done. So work that was killed resumes where
+it stopped: at most the file that was being written is done again.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Item = TypeVar("Item")
 
 
 class Look(NamedTuple):
-    """What one pass over a table tells."""
+    """What one pass over a table finds out."""
 
     digest: Digest
     rows: BottomK
@@ -64,17 +64,17 @@ class Placement(NamedTuple):
     Parameters
     ----------
     rows : int
-        Rows that are placed now.
+        Number of rows that were placed.
     files : list of Path
-        Where they are; empty if a function took them.
+        Files that hold them; empty if a function took them.
     skipped : int
-        Files that an earlier call had placed.
+        Number of files that an earlier call had placed.
     novel : int or None
-        Rows that are unlike those of the map; None if the method does not tell, or was not asked.
+        Number of rows that are unlike those of the map; None if the method cannot say, or was not asked.
     right : float or None
-        Share of the predicted classes that are right, of rows whose class is there and known to the map.
+        Share of the predicted classes that are right, among rows whose class is present and known to the map.
     notes : list of str
-        What is to be known of some rows.
+        Remarks about some of the rows.
     """
 
     rows: int
@@ -110,19 +110,20 @@ def sample(
         A folder of Parquet, Arrow or CSV files (``year=2024/`` in a path is a column), one such file, anything with
         ``__arrow_c_stream__`` (polars, duckdb, pyarrow), a frame, or an iterator of frames.
     n : int
-        Rows to draw; all of a table that has fewer.
+        Number of rows to draw; all rows if the table has fewer.
     target : str or sequence of str, default=()
-        Column of classes, or several: each class has at least `floor` rows in the sample, or all it has. Of numbers
-        with fractions there are no classes.
+        Column of classes, or several: each class has at least `floor` rows in the sample, or all of its rows. Numbers
+        with fractions have no classes.
     groups : str, default=None
-        Column that says which rows belong together: whole groups are drawn, and of groups larger than a fiftieth of `n`
-        that much in turn.
+        Column that says which rows belong together: whole groups are drawn; a group larger than a fiftieth of `n` is
+        drawn in parts of that size.
     floor : int, default=200
         See `target`; less if there are more than ``n / floor`` classes.
     random_state : int, default=0
         Seed.
     batch_rows : int, default=None
-        Rows that are read at a time; None chooses by the width of the table and the free memory. Nothing depends on it.
+        Rows that are read at a time; None chooses by the width of the table and the free memory. Results do not depend
+        on it.
     **reading : object
         How text files are read: ``sep``, ``decimal``, ``encoding``, ``na_values``.
 
@@ -134,7 +135,7 @@ def sample(
     Raises
     ------
     TableError
-        If a file cannot be read, or has other columns than the first; the message names it.
+        If a file cannot be read, or its columns differ from those of the first file; the message names it.
 
     Examples
     --------
@@ -168,7 +169,7 @@ def look_through(
     batch_rows: int | None = None,
     reporter: Reporter | None = None,
 ) -> Look:
-    """Go through a table once; parts are looked at wherever work is done, and added up in their order."""
+    """Go through a table once; parts are read wherever work is done, and added up in their order."""
     reporter = Reporter() if reporter is None else reporter
     counts: dict[str, int] = {}
     total, done = stream.n_rows, 0
@@ -209,18 +210,18 @@ def _look_at(
 
 @dataclass(frozen=True)
 class Placing:
-    """How rows are placed, and what is written of each."""
+    """How rows are placed, and what is written about each."""
 
     model: Any  # A pipeline or an estimator
-    targets: tuple[str, ...] = ()  # Columns of the target: written where they are, and no features
-    left_out: tuple[str, ...] = ()  # Further columns that are no features
+    targets: tuple[str, ...] = ()  # Columns of the target: written if present, and not features
+    left_out: tuple[str, ...] = ()  # Further columns that are not features
     copied: tuple[str, ...] = ()  # Columns that are written as they are, such as a key
     places_only: bool = False  # Whether predictions and novelty are left out
     sampled: Mapping[str, Any] | None = None  # Part to the numbers of its rows that the map was made of
     escape_formulas: bool = False  # Whether texts that a spreadsheet would run get an apostrophe, in CSV files
 
     def frame_of(self, batch: Batch) -> tuple[pd.DataFrame, dict[str, int]]:
-        """Place some rows; return what is written of them, and what is counted."""
+        """Place some rows; return what is written about them, and the counts."""
         card = registry.card_of(self.model)
         context = stored_context(self.model)
         context.hidden = {*self.targets, *self.left_out}
@@ -238,7 +239,7 @@ class Placing:
         classes = getattr(last_step(self.model), "classes_", None) if arrivals.predicted is not None else None
         if len(self.targets) == 1 and isinstance(classes, np.ndarray) and self.targets[0] in table.names:
             truth = as_keys(table.column(self.targets[0]).to_numpy())
-            asked = np.isin(truth, as_keys(classes)) & ~known  # what it has seen, it knows
+            asked = np.isin(truth, as_keys(classes)) & ~known  # rows that it has seen, it knows
             asked[arrivals.empty] = False
             counts["asked"] = int(asked.sum())
             counts["right"] = int((truth == as_keys(np.asarray(arrivals.predicted)))[asked].sum())
@@ -267,15 +268,15 @@ def place(
     source : path, frame, Arrow stream or iterator of frames
         As for `sample`.
     sink : path or callable
-        A folder, which gets one file for each file of `source` and a manifest: called again after it was killed, it
-        goes on. A Parquet or CSV file, if `source` is one part. Or a function that takes each frame in order.
+        A folder, which gets one file for each file of `source` and a manifest: if it was killed, call it again, and it
+        resumes. A Parquet or CSV file, if `source` is one part. Or a function that takes each frame in order.
     copy : str or sequence of str, default=()
         Columns that are written as they are, such as a key.
     places_only : bool, default=False
         Whether predictions and novelty are left out.
     batch_rows : int, default=None
-        Rows that are placed at a time; None chooses by the width of the table and the free memory. Nothing depends on
-        it.
+        Rows that are placed at a time; None chooses by the width of the table and the free memory. Results do not
+        depend on it.
     n_jobs : int, default=None
         Threads; None uses all cores.
     verbose : bool, default=False
@@ -295,7 +296,7 @@ def place(
     TableError
         If a file cannot be read, or its rows do not fit the model; the message names it.
     FileExistsError
-        If the sink is there and is not this work, unfinished.
+        If the sink exists and is not this work, unfinished.
 
     Examples
     --------
@@ -349,7 +350,7 @@ def place_in_folder(
     reporter: Reporter | None = None,
     finish: Callable[[list[dict[str, Any]]], object] | None = None,
 ) -> Placement:
-    """Place the files of a table into a folder, or go on with it; `finish` is called before the work counts as done."""
+    """Place the files of a table into a folder, or resume; `finish` is called before the work counts as done."""
     reporter = Reporter() if reporter is None else reporter
     made = manifest_header(placing, stream, batch_rows) if header is None else dict(header)
     if stream.frames is not None:
@@ -368,7 +369,7 @@ def place_in_folder(
         placed = sum(line["rows"] for line in done.values())
         reporter.step("place", placed, total)
 
-        so_far, here = placed, not has_executor()  # else the work is done where nobody can tell how far it is
+        so_far, here = placed, not has_executor()  # otherwise nobody could tell how far the work is
 
         def work(part: Part) -> dict[str, Any]:
             return _place_part(
@@ -422,7 +423,7 @@ def _place_part(
     batch_rows: int | None,
     advance: Callable[[int], object] | None,
 ) -> dict[str, Any]:
-    """Place a part and write it: beside its place, and renamed when it is complete."""
+    """Place a part and write it: beside its target, and renamed when it is complete."""
     totals: dict[str, int] = {}
     n = 0
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -448,7 +449,7 @@ def _place_part(
 
 
 def _alike(notes: Sequence[str]) -> list[str]:
-    """Keep one of several sentences that differ in their numbers only: batches are of our making."""
+    """Keep one of several sentences that differ only in their numbers: batches are our own doing."""
     kept: dict[str, list[str]] = {}
     for note in notes:
         kept.setdefault(re.sub(r"[\d,]", "", str(note)), []).append(str(note))
@@ -558,7 +559,7 @@ def _nothing(placing: Placing, stream: Stream) -> pd.DataFrame:
 
 
 def _ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """Let a thread fetch what comes next while the last is worked on."""
+    """Let a thread fetch the next batch while the last is being processed."""
     waiting: queue.Queue[tuple[str, Any]] = queue.Queue(_AHEAD)
     stop = threading.Event()
 

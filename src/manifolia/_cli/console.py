@@ -217,7 +217,7 @@ class Console:
 
 
 def is_terminal(stream: Any) -> bool:
-    """Tell whether a person looks at what is printed; there is no stream if it was closed."""
+    """Return whether a person looks at what is printed; there is no stream if it was closed."""
     return stream is not None and stream.isatty()
 
 

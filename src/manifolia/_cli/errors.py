@@ -55,7 +55,7 @@ def _option(parameter: str) -> str | None:
 
 
 def _elsewhere(parameter: str) -> bool:
-    """Tell whether another command has an option that sets a parameter."""
+    """Return whether another command has an option that sets a parameter."""
     group = click.get_current_context().find_root().command
     commands = group.commands.values() if isinstance(group, click.Group) else ()
     return any(option.name == parameter for command in commands for option in command.params)

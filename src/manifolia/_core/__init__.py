@@ -1,1 +1,1 @@
-"""Ground that every layer stands on and that knows nothing of maps: validation, random keys, blocks, threads."""
+"""What every layer builds on and what knows nothing about maps: validation, random keys, blocks, threads."""

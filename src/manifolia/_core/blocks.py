@@ -1,13 +1,13 @@
 """Blocks of rows of one fixed height, so that a row's result never depends on the rows beside it.
 
-A BLAS product of one row takes another path than a product of many and rounds differently. Every block handed to BLAS
-here has the same height (the last one is padded with zeros) and runs on one BLAS thread, so that row i of a product has
-the same bits whether it came alone or among a million.
+A BLAS product of one row takes a different path from a product of many and rounds differently. Every block passed to
+BLAS here has the same height (the last one is padded with zeros) and runs on one BLAS thread, so that row i of a
+product has the same bits whether it came alone or among a million.
 
-The height is not enough in single precision: OpenBLAS's AVX2 kernel for ``sgemm`` gives equal rows different bits by
-their place inside a block (seen with 17 or more columns, at every height tried), while ``dgemm`` does not. So products
-are computed in double precision and rounded once, and before a shape is used for the first time a block of equal rows
-is multiplied: should a BLAS treat them unequally, that shape is computed row by row.
+In single precision, the height is not enough: OpenBLAS's AVX2 kernel for ``sgemm`` gives equal rows different bits
+depending on their place in a block (seen with 17 or more columns, at every height tried), while ``dgemm`` does not. So
+products are computed in double precision and rounded once, and before a shape is used for the first time, a block of
+equal rows is multiplied: if BLAS treats them unequally, that shape is computed row by row.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a card of a method holds; `manifolia.registry` has the cards."""
+"""What a method's card holds; `manifolia.registry` has the cards."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from manifolia._core.pipelines import last_step
 
 
 class Range(NamedTuple):
-    """What the tuner searches of one parameter."""
+    """The range of one parameter that the tuner searches."""
 
     kind: str  # "integer", "real", "share" (of the rows) or "choice"
     low: float = 0.0
@@ -25,19 +25,19 @@ class Range(NamedTuple):
 
 
 class Limit(NamedTuple):
-    """The most that a parameter may be: (rows − 1) / divisor."""
+    """The maximum of a parameter: (rows − 1) / divisor."""
 
     divisor: int
     why: str  # The reason, for a message
     rows: str = ""  # Parameter that limits the rows, such as "n_train"; empty is all rows
 
     def most(self, model: Any, n_rows: int) -> float:
-        """Compute the limit for a model that is given this many rows."""
+        """Compute the limit for a model that gets this many rows."""
         own = getattr(model, self.rows) if self.rows else None
         return ((n_rows if own is None else min(n_rows, int(own))) - 1) / self.divisor
 
 
-#: Limits of parameters that every library names alike.
+#: Limits of parameters that have the same name in every library.
 LIMITS = {
     "n_neighbors": Limit(1, "there are no more than n − 1"),
     "knn": Limit(1, "there are no more than n − 1"),
@@ -47,7 +47,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Card:
-    """What is known of a method.
+    """What is known about a method.
 
     Fields that depend on a model's parameters or fit (marked †) hold the usual case on the card of a name, and the case
     of this model on ``card_of(model)``.
@@ -71,37 +71,36 @@ class Card:
     needs_scale : bool, default=True
         Whether it compares distances, so that columns have to be on one scale.
     baseline : bool, default=False
-        Whether it is here to be compared with.
+        Whether it is here for comparison.
     package : str, default=""
-        What has to be importable, where that is not the package of `path`.
+        What has to be importable, if that is not the package of `path`.
     makes_map : bool, default=True
-        Whether it makes a map of a table, and so is listed by name. Others extend a map, or prepare for one.
+        Whether it makes a map of a table, and so is listed by name. Others extend a map or prepare for one.
     places : bool, default=True
         Whether it places new rows (``transform``).
     keeps_map : bool, default=True
         Whether the fitted model holds the map of its rows (``embedding_``).
     forest : bool, default=False
-        Whether a forest stands behind the map: ``forest_``, ``proximity_matrix``, ``feature_importances_`` and
+        Whether the map is made from a forest: ``forest_``, ``proximity_matrix``, ``feature_importances_`` and
         ``importances_std_``.
     predicts : bool, default=False
         Whether the forest, or another guide, predicted the target of rows that it was not trained on. †
     prediction : str
-        Attribute that holds these predictions; ``oob_prediction_`` if nothing else is said. †
+        Attribute that holds these predictions; ``oob_prediction_`` unless stated otherwise. †
     knower : str, default="the forest"
         Who made them, as in a sentence. †
     sharper : str, default=""
-        Name of the method that shows more of what the same forest knows; the page tries it where a map shows much less
-        than that.
+        Name of the method that shows more of what the same forest knows; the page tries it where a map shows much less.
     task : str, default=""
         What the target asked for (``task_``): "classification", "regression", "multilabel", "multioutput" or
         "unsupervised"; empty before the fit, and for methods that do not say. †
     metric : str, default="euclidean"
         How it compares rows. †
     explains : str, default="displacement"
-        How it says what acts on the place of a row. "gradients": ``feature_gradients`` and ``feature_importance`` along
-        the data; "jacobian": derivative of the formula that places rows (``jacobian``, of ``smooth()`` where
-        ``mapping`` is not "kernel"); "shapley": what each value adds to a place that trees give it
-        (``feature_effects``); "displacement": rows are placed with other values; "": it cannot. †
+        How it explains the place of a row. "gradients": ``feature_gradients`` and ``feature_importance`` along the
+        data; "jacobian": derivative of the formula that places rows (``jacobian``, of ``smooth()`` where ``mapping`` is
+        not "kernel"); "shapley": what each value adds to a place that trees give it (``feature_effects``);
+        "displacement": rows are placed with other values; "": it cannot. †
     arrows : bool, default=False
         Whether features have arrows with a reliability (``arrow_reliability``, ``reliability_``).
     importance : str, default=""
@@ -113,13 +112,13 @@ class Card:
         What its novelty means, in one sentence; empty if it has none. With one, ``novelty(X=None)`` lies in [0, 1] and
         ``novelty_threshold_`` says above which a row is called novel.
     far_row : str, default=""
-        Where a row goes that is far from all, in one sentence. †
+        Where a row goes that is far from all others, in one sentence. †
     figures : tuple of str, default=()
         Fitted numbers that say how the fit went, such as ``oob_score_``; see `figures_of`.
     score : str, default=""
-        The one of them that the map is reported with.
+        The one of these figures that the map is reported with.
     score_means : str, default=""
-        What it is, as a sentence to format with `measure` ("accuracy" or "R²") and `value`.
+        What that figure is, as a sentence to format with `measure` ("accuracy" or "R²") and `value`.
     loss : str, default=""
         Attribute that holds the loss it minimised; see `loss_of`.
     capped : tuple of str, default=()
@@ -129,7 +128,7 @@ class Card:
     forest_space : dict of str to Range, default={}
         What it may search of the forest behind the map. †
     limits : dict of str to Limit
-        The most that its parameters may be on a number of rows. †
+        Maximum values of its parameters, given the number of rows. †
     of_model : callable, default=None
         Makes the card of one model from this one.
     """

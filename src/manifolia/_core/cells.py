@@ -1,4 +1,4 @@
-"""The cells of a table as numbers; a cell that is none is named by its column, with what it holds and what to do.
+"""The cells of a table as numbers; for a cell that is not one, the error names its column, its content and what to do.
 
 Arrays, lists, sparse matrices and data frames of every library are read without importing one: a frame of pandas
 column by column, so that each keeps its type, others as the array that they make of themselves.
@@ -42,7 +42,7 @@ class Cells:
         return f"column {j}" if self.names is None else f"column {self.names[j]!r}"
 
     def error(self, told: str, kind: type[ParameterError | ParameterTypeError] = ParameterError) -> Exception:
-        """Make the error of which something is told."""
+        """Make the error, with a message about it."""
         return kind(f"{self.name} {told}", parameter=self.name.partition("[")[0])
 
     def _read(self, X: ArrayLike) -> Any:
@@ -69,7 +69,7 @@ class Cells:
         return found if mask is None else np.where(mask, np.asarray(np.nan, dtype=found.dtype), found)
 
     def _no_table(self, X: Any, values: Array | None) -> Exception:
-        """Say that there are not two dimensions; of one, how to make two."""
+        """Say that there are not two dimensions; if there is one, say how to make two."""
         if values is None or values.ndim == 0:
             got = "None" if X is None else f"{_example(X)} ({type(X).__name__})"
             told = f"must be a two-dimensional array, a data frame or a sparse matrix, got {got}."
@@ -144,7 +144,7 @@ class Cells:
         return found
 
     def _no_number(self, cell: Any, j: int) -> Exception:
-        """Say which column holds what is no number."""
+        """Say which column holds something that is not a number."""
         where = self.column(j)
         if isinstance(cell, complex | np.complexfloating):
             return self.error(
@@ -171,10 +171,10 @@ class Cells:
 
 
 def as_array(X: ArrayLike, name: str) -> Array:
-    """Read whatever can be read as an array; what cannot is named."""
+    """Read whatever can be read as an array; name what cannot."""
     try:
         return np.asarray(X)
-    except Exception as error:  # what another class does as it is read is beyond foresight
+    except Exception as error:  # reading an unknown class may raise anything
         lengths = {len(row) if hasattr(row, "__len__") else 0 for row in X} if isinstance(X, Sequence) else set()
         told = (
             f"cannot be read as an array ({type(X).__name__}). Pass a two-dimensional array or a data frame of numbers"
@@ -186,7 +186,7 @@ def as_array(X: ArrayLike, name: str) -> Array:
 
 
 def check_indices(X: Sparse, name: str = "X") -> None:
-    """Refuse a sparse matrix whose indices lie outside it: SciPy's loops do not look, and end the process."""
+    """Refuse a sparse matrix whose indices lie outside it: SciPy's loops do not check, and crash the process."""
     if X.ndim != 2:
         told = f"must have two dimensions, rows and columns, got a sparse array of shape {X.shape}."
         raise ParameterError(f"{name} {told}", parameter=name.partition("[")[0])
@@ -216,7 +216,7 @@ def _fits_together(X: Sparse) -> bool:
 
 
 def _is_sparse(dtype: Any) -> bool:
-    """Whether a column of pandas leaves out zeros; one that leaves out something else is read as dense."""
+    """Whether a pandas column leaves out zeros; one that leaves out something else is read as dense."""
     return type(dtype).__name__ == "SparseDtype" and dtype.kind in _NUMBERS and dtype.fill_value == 0
 
 
@@ -248,7 +248,7 @@ def _example(value: Any) -> str:
 
 
 def column_names(X: Any) -> list[Any] | None:
-    """List the names of a frame's columns, whatever library made it; None if it is no frame."""
+    """List the names of a frame's columns, whatever library made it; None if it is not a frame."""
     if not hasattr(X, "__array__") or isinstance(X, np.ndarray) or sp.issparse(X):
         return None
     names = getattr(X, "column_names", None)  # of Arrow, whose columns are the columns themselves

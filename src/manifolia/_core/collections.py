@@ -1,7 +1,7 @@
-"""Tables that are computed later, in parts, maybe on other machines: Dask's arrays and frames.
+"""Lazy tables, computed in parts, possibly on other machines: Dask's arrays and frames.
 
-Estimators take them where they take tables: what is asked row by row is answered lazily, and a fit takes a sample. How,
-`manifolia.distributed` knows, which is above all estimators and is found when such a table comes.
+Estimators take them wherever they take tables: questions about single rows are answered lazily, and a fit takes a
+sample. `manifolia.distributed` knows how; it is above all estimators and is looked up when such a table comes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def is_lazy(X: Any) -> bool:
-    """Tell whether a table is one of Dask's."""
+    """Return whether a table is one of Dask's."""
     return type(X).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
 def row_by_row(method: Method) -> Method:
-    """Let a method that answers for each row alone answer lazily for a table that is computed later."""
+    """Let a method that answers for each row on its own answer lazily for a lazy table."""
 
     @functools.wraps(method)
     def answer(estimator: Any, *args: Any, **kwargs: Any) -> Any:
@@ -36,7 +36,7 @@ def row_by_row(method: Method) -> Method:
 
 
 def sampled(X: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, tuple[Any, ...], dict[str, Any]]:
-    """Replace a table that is computed later, and what belongs to its rows, by a sample that is here."""
+    """Replace a lazy table, and what belongs to its rows, by a sample in memory."""
     return _distributed().sample_rows(X, args, kwargs)
 
 

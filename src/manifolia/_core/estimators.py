@@ -1,8 +1,8 @@
-"""What every estimator of ours is to scikit-learn: a link to its page, and its callbacks beside ``callback=``.
+"""What scikit-learn sees of our estimators: a link to the page of each, and callbacks in addition to ``callback=``.
 
-From version 1.9 scikit-learn has callbacks of its own: ``model.set_callbacks(ProgressBar())``. The stages of a fit are
-the tasks that they hear of, in the order in which they run; one that answers True at the end of a stage stops the fit
-there, as a ``callback`` does that returns True. Older versions have none, and ``set_callbacks`` is not there.
+From version 1.9, scikit-learn has its own callbacks: ``model.set_callbacks(ProgressBar())``. They see the stages of a
+fit as tasks, in the order in which they run; one that returns True at the end of a stage stops the fit there, like a
+``callback`` that returns True. Older versions have none, and ``set_callbacks`` does not exist there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _HELD = "_skl_callbacks"  # where scikit-learn keeps an estimator's callbacks
 
 
 def _callback_support() -> Any:
-    """The class by which scikit-learn knows who takes its callbacks; where there is none, any class."""
+    """The class by which scikit-learn recognises what takes its callbacks; any class if there is none."""
     if importlib.util.find_spec("sklearn.callback") is None:
         return object
     return getattr(importlib.import_module("sklearn.callback"), "CallbackSupportMixin", object)
@@ -45,13 +45,13 @@ class Estimator(BaseEstimator, _CallbackSupport):
         return {"address": ".".join(["manifolia", *([package] if package in _OWN_PAGES else []), kind.__name__])}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out callbacks of scikit-learn's, which belong to the process."""
+        """Leave out scikit-learn's callbacks, which belong to the process."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != _HELD}
 
 
 def has_callbacks(estimator: Any) -> bool:
-    """Whether callbacks of scikit-learn's are to hear of the fit."""
+    """Whether scikit-learn's callbacks should hear of the fit."""
     return bool(vars(estimator).get(_HELD))
 
 
@@ -80,7 +80,7 @@ def fit_heard(fit: Callable[..., Any], estimator: Any, double: Any, args: tuple[
 
 
 class _Stages:
-    """A callback of ours that makes a task of each stage, and asks the user's own callback too."""
+    """Our own callback, which turns each stage into a task and also asks the user's callback."""
 
     def __init__(self, estimator: Any, root: Any, given: Any) -> None:
         self._estimator, self._root, self._given = estimator, root, given

@@ -1,15 +1,15 @@
-"""Files and folders that are either complete or not there.
+"""Files and folders that are either complete or absent.
 
-What is written grows in a stage: the hidden folder ``.NAME.xxxxxxxx.part`` beside its target ``NAME``.
+Output is written in a stage: the hidden folder ``.NAME.xxxxxxxx.part`` beside its target ``NAME``.
 
 ========  =======================================================================================================
-``lock``  held by the process that writes: so a stage that nobody writes to any more can be told from one in use
+``lock`` held by the process that writes, so that an abandoned stage can be told from one in use
 ``new``   what is written, with the suffix of the target
 ``old``   what was at the target, while it is replaced
 ========  =======================================================================================================
 
-The next writer of the same target brings back what a process that died had set aside, and removes its stage.
-Also here: JSON and arrays of unknown origin, weighed before anything is built from them.
+The next writer of the same target restores what a process that died had set aside, and removes its stage. Also here:
+JSON and arrays of unknown origin, whose size is checked before anything is built from them.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ from manifolia._core.memory import format_bytes, limit_now
 from manifolia._core.types import Array
 
 _LOCK, _OLD = "lock", "old"
-_TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)  # what a rename to a place that is not free says
-#: What reading a damaged archive raises, beside the errors of the archive itself.
+_TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)  # errors of a rename to a place that is taken
+#: What reading a damaged archive raises, besides the errors of the archive itself.
 _DAMAGE = (ArithmeticError, AttributeError, EOFError, LookupError, MemoryError, OSError, RuntimeError, TypeError,
            ValueError)  # fmt: skip
 _CHUNK = 2**20
-_MOST_ITEMS = 1_000_000  # of a JSON file: a tenth of this is much
+_MOST_ITEMS = 1_000_000  # of a JSON file: a tenth of this is a lot
 _MOST_DEPTH = 200  # of its lists inside lists
 
 
 @contextlib.contextmanager
 def draft(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the name of a new file, which takes its place at a path when the block ends well."""
+    """Yield the name of a new file, which is moved to a path if the block succeeds."""
     target = Path(path)
     with _stage(target) as stage:
         beside = _new(stage, target)
@@ -60,10 +60,10 @@ def draft(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def folder_draft(target: Path, *, replaces: Callable[[Path], bool] | None = None) -> Iterator[Path]:
-    """Give a new folder, which takes its place at a path when the block ends well.
+    """Yield a new folder, which is moved to a path if the block succeeds.
 
-    It replaces an empty folder, and one that `replaces` approves of. Anything else stays: then the new folder goes to a
-    free name, which the error tells.
+    It replaces an empty folder, and one that `replaces` approves. Anything else stays: the new folder then gets a free
+    name, which the error gives.
     """
     with _stage(target) as stage:
         new = _new(stage, target)
@@ -92,7 +92,7 @@ def _moved(folder: Path, target: Path) -> bool:
         except OSError as error:
             if os.path.lexists(target):
                 return False
-            if error.errno not in _TAKEN:  # else what was there is gone by now
+            if error.errno not in _TAKEN:  # otherwise what was there is gone by now
                 raise
         else:
             return True
@@ -105,7 +105,7 @@ def _moved_nearby(folder: Path, target: Path) -> Path:
 
 
 def _set_aside(target: Path, stage: Path, replaces: Callable[[Path], bool]) -> bool:
-    """Make room at a target, if what is there may be replaced: asked again once nobody else can exchange it."""
+    """Make room at a target, if what is there may be replaced; this is asked again once nobody else can swap it."""
     old = stage / _OLD
     if old.exists():  # another process has written to the target since this was set aside
         shutil.rmtree(old)
@@ -139,7 +139,7 @@ def _stage(target: Path) -> Iterator[Path]:
                 _acquire(lock, wait=True)
             if (stage / _LOCK).exists():
                 break
-            lock.close()  # another process took the stage for that of a dead one before it was locked
+            lock.close()  # another process took the stage for a dead one before it was locked
     try:
         yield stage
     finally:
@@ -160,9 +160,9 @@ def hold(path: Path) -> Iterator[IO[bytes]]:
 
 
 def clear_stages(target: Path) -> None:
-    """Bring back what processes that died while they wrote to a target had set aside, and remove their stages."""
+    """Restore what processes that died while writing to a target had set aside, and remove their stages."""
     ours = re.compile(rf"\.{re.escape(target.name)}\.[0-9a-f]{{8}}\.part")
-    with contextlib.suppress(OSError):  # there is no such place, or it is not ours to change
+    with contextlib.suppress(OSError):  # there is no such place, or we may not change it
         for stage in [Path(entry.path) for entry in os.scandir(target.parent) if ours.fullmatch(entry.name)]:
             with contextlib.suppress(OSError):
                 if not (stage / _LOCK).exists():
@@ -209,7 +209,7 @@ def _remove(stage: Path, target: Path, lock: IO[bytes]) -> None:
 
 
 def load_arrays(path: Path) -> dict[str, Array]:
-    """Read the arrays of an ``.npz`` file; ``ValueError`` if it is damaged, of another kind or larger than memory."""
+    """Read the arrays of an ``.npz`` file; ``ValueError`` if it is damaged, of another kind, or larger than memory."""
     try:
         with path.open("rb") as stream:
             with zipfile.ZipFile(stream) as archive:
@@ -233,9 +233,9 @@ def load_arrays(path: Path) -> dict[str, Array]:
 
 
 def parse_json(content: bytes, *, most_items: int = _MOST_ITEMS, **options: Any) -> Any:
-    """Parse JSON, if it is not larger or deeper than anything that this library writes; else raise ``ValueError``.
+    """Parse JSON; raise ``ValueError`` if it is larger or deeper than anything that this library writes.
 
-    The same for numbers that are beyond all floats: what is made of them could not be compared or printed.
+    The same goes for numbers beyond all floats, which could not be compared or printed.
     """
     n_items, depth = _weigh_json(content)
     if n_items > most_items or depth > _MOST_DEPTH:
@@ -260,7 +260,7 @@ def _finite(kind: Callable[[str], Any]) -> Callable[[str], Any]:
 
 def _weigh_json(content: bytes) -> tuple[int, int]:
     """Count the items of a JSON text and how deep they lie, without building them."""
-    bare = content.replace(b"\\\\", b"").replace(b'\\"', b"")  # now every quotation mark begins or ends a text
+    bare = content.replace(b"\\\\", b"").replace(b'\\"', b"")  # now every quotation mark starts or ends a text
     n_items = depth = deepest = 0
     in_text = False
     for start in range(0, len(bare), _CHUNK):

@@ -13,11 +13,11 @@ Fit = TypeVar("Fit", bound=Callable[..., Any])
 
 
 def all_or_nothing(fit: Fit) -> Fit:
-    """Let ``fit`` work on a double of the estimator, which becomes the estimator if all of it succeeds.
+    """Let ``fit`` work on a copy of the estimator, whose state replaces the original's if all of it succeeds.
 
-    What the estimator holds is exchanged in one step, so that an error, Ctrl-C at any instant or a look from another
-    thread finds the old model or the new one, never some of each. ``fit`` must not change in place what it finds. Of a
-    table that is computed later it gets a sample.
+    The state is swapped in one step, so that after an error or Ctrl-C at any moment, and for any other thread, there is
+    either the old model or the new one, never a mixture. ``fit`` must not change in place what it finds. From a lazy
+    table it gets a sample.
     """
 
     @functools.wraps(fit)

@@ -17,10 +17,10 @@ def read_groups(
     y: Array | None = None,  # classes of the labelled rows, which groups must not coincide with
     labelled: BoolArray | None = None,
 ) -> IntArray | None:
-    """Turn labels of groups into codes from 0 on, in the order of their first rows; None if no group has two rows.
+    """Turn group labels into codes 0, 1, …, in the order of their first rows; None if no group has two rows.
 
-    A missing label is a group of its own. Without a second row anywhere there is nothing to keep together, and whoever
-    draws rows may do what is done without groups, to the bit.
+    A missing label is a group of its own. If no group has a second row, there is nothing to keep together, and rows can
+    be drawn as without groups, to the bit.
     """
     if groups is None:
         return None
@@ -57,7 +57,7 @@ def _codes(labels: Array, missing: BoolArray) -> IntArray:
 
 
 def _check_classes(y: Array, codes: IntArray) -> None:
-    """Refuse groups by which a class is never known to a tree that is asked about it."""
+    """Refuse groups for which no tree that is asked about a class has ever seen it."""
     for column in y.reshape(len(y), -1).T:
         _, classes = np.unique(column, return_inverse=True)
         pairs = np.unique(np.column_stack([classes.ravel(), codes]), axis=0)
@@ -80,7 +80,7 @@ def sub_groups(groups: IntArray | None, rows: Array) -> IntArray | None:
 
 
 def n_units(groups: IntArray | None, n_rows: int) -> int:
-    """How many things are independent of one another: the groups, or the rows."""
+    """Number of independent units: the groups, or the rows."""
     return n_rows if groups is None else len(np.unique(groups))
 
 
@@ -97,9 +97,9 @@ def rows_of_first(groups: IntArray, order: IntArray, size: int) -> IntArray:
 
 
 def group_folds(groups: IntArray, n_folds: int, generator: np.random.Generator) -> list[IntArray]:
-    """Deal whole groups into folds of about as many rows each; give the rows of each fold.
+    """Distribute whole groups over folds of about equal size; return the rows of each fold.
 
-    The largest go first, each to the fold that has fewest rows, and equal ones in random order.
+    The largest go first, each to the fold with the fewest rows; equal ones come in random order.
     """
     sizes = np.bincount(groups)
     order = generator.permutation(len(sizes))
@@ -114,7 +114,7 @@ def group_folds(groups: IntArray, n_folds: int, generator: np.random.Generator) 
 def deal_folds(
     n_rows: int, strata: IntArray | None, groups: IntArray | None, n_folds: int, generator: np.random.Generator
 ) -> list[IntArray]:
-    """Deal rows into folds: whole groups if there are any, else at random, the rows of every stratum in turn."""
+    """Distribute rows over folds: whole groups if there are any, otherwise at random, stratum by stratum."""
     if groups is not None:
         return group_folds(groups, n_folds, generator)
     order = generator.permutation(n_rows)

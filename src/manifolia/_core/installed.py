@@ -1,4 +1,4 @@
-"""What a result depends on and a report of an error should tell: versions, optional packages, the machine."""
+"""What a result depends on and a bug report should include: versions, optional packages, the machine."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXTRAS = {
 
 
 def versions() -> dict[str, str]:
-    """Tell the versions that a result depends on."""
+    """Return the versions that a result depends on."""
     packages = ("numpy", "scipy", "scikit-learn", "numba", "pandas")
     return {
         "manifolia": __version__,
@@ -33,7 +33,7 @@ def versions() -> dict[str, str]:
 
 
 def extras() -> dict[str, str | None]:
-    """Tell the version of each optional package, None where it is not installed."""
+    """Return the version of each optional package, None where it is not installed."""
     found: dict[str, str | None] = {}
     for name, package in EXTRAS.items():
         try:
@@ -49,7 +49,7 @@ def cores() -> int | None:
 
 
 def installed_lines() -> list[str]:
-    """Tell what is installed, a line each."""
+    """Say what is installed, one line each."""
     figures = {**versions(), "cores": cores(), "free memory": format_bytes(available())}
     lines = [f"manifolia {figures.pop('manifolia')}", *(f"  {name:14s} {value}" for name, value in figures.items())]
     lines.append("Extras:")
@@ -60,7 +60,7 @@ def installed_lines() -> list[str]:
 
 
 def show_versions() -> None:
-    """Print the versions and the machine that a report of an error should name.
+    """Print the versions and the machine that a bug report should name.
 
     It is what ``manifolia info`` prints.
 

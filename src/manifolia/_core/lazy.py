@@ -28,6 +28,6 @@ def attach(
             setattr(sys.modules[package], name, value)  # the next access is a plain lookup
             return value
         message = f"module {package!r} has no attribute {name!r}"
-        raise AttributeError(message, name=name, obj=sys.modules[package])  # Python suggests a near name
+        raise AttributeError(message, name=name, obj=sys.modules[package])  # Python suggests a similar name
 
     return get, lambda: public, public

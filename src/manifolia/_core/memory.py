@@ -22,7 +22,7 @@ from manifolia._core.pipelines import last_step
 from manifolia.exceptions import MemoryLimitError, ParameterError
 
 _ENVIRONMENT = "MANIFOLIA_MEMORY_LIMIT"
-_SHARE = 0.8  # leaves room for the interpreter, the allocator's slack and the user's other work
+_SHARE = 0.8  # leaves room for the interpreter, the allocator's overhead and the user's other work
 _UNITS = {"": 1, "b": 1, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40,
           "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}  # fmt: skip
 
@@ -58,23 +58,23 @@ def format_bytes(size: float) -> str:
 
 
 def available() -> int:
-    """Tell how much memory this process could still take, in bytes.
+    """Estimate how much memory this process could still take, in bytes.
 
     Returns
     -------
     int
-        Free memory as the system counts it, or the room below a container's limit if that is less.
+        Free memory as the system counts it, or what a container's limit leaves if that is less.
     """
     return max(0, min([_system_available(), *_container_rooms()]))
 
 
 def _container_rooms(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> list[int]:
-    """Return the room below each limit of Linux control groups that holds for this process."""
+    """Return what each Linux control group limit that applies to this process leaves."""
     folders = [(root, "max", "current"), (root / "memory", "limit_in_bytes", "usage_in_bytes")]  # versions 2 and 1
     with contextlib.suppress(OSError):
         for line in own.read_text().splitlines():
             _, controllers, path = line.split(":", 2)
-            if not controllers:  # version 2: a limit of any group above holds too
+            if not controllers:  # version 2: a limit of any parent group applies too
                 inner = root / path.lstrip("/")
                 folders += [(folder, "max", "current") for folder in (inner, *inner.parents) if root in folder.parents]
             elif "memory" in controllers.split(","):
@@ -102,7 +102,7 @@ def _system_available() -> int:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
-    # Elsewhere (macOS) the free share is not to be had without another package: half of what is built in.
+    # Elsewhere (macOS) the free share cannot be found without another package: half of the installed memory.
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
 
 
@@ -121,7 +121,7 @@ def _windows_available() -> int:  # pragma: no cover - runs on Windows only
 
 
 def limit_now(*, unless_set: int | None = None) -> int:
-    """Tell the limit in force, in bytes; where the user set none, `unless_set` is one too."""
+    """Return the limit in force, in bytes; where the user set none, `unless_set` counts as one."""
     inner = _limit.get()
     if inner is not None:
         return inner
@@ -169,14 +169,14 @@ def require(size: float, *, step: str, remedy: str) -> None:
 
 
 def estimate_memory(estimator: Any, X: Any, y: Any = None) -> int:
-    """Tell how much memory a fit will take at its peak, before it is run.
+    """Estimate how much memory a fit will take at its peak, before it is run.
 
     Parameters
     ----------
     estimator : estimator
         One of manifolia's methods, or a pipeline that ends in one. It need not be fitted.
     X : array-like, sparse matrix or DataFrame of shape (n, d)
-        The data. Only its shape is looked at; of PHATE, whose neighbourhoods may be wide, also some rows.
+        The data. Only its shape is used; for PHATE, whose neighbourhoods may be wide, also some rows.
     y : array-like of shape (n,), default=None
         Target: the number of its classes counts.
 
@@ -184,13 +184,13 @@ def estimate_memory(estimator: Any, X: Any, y: Any = None) -> int:
     -------
     int
         Bytes on top of the data itself: about 0.7 to 1.5 times the measured peak on rows without clusters, two threads
-        (``benchmarks/memory.py``). What a forest takes depends on how many leaves it needs; where the target is easily
-        told, it may be half as much.
+        (``benchmarks/memory.py``). What a forest takes depends on how many leaves it needs; if the target is easy to
+        predict, it may be half as much.
 
     Raises
     ------
     TypeError
-        If the estimator cannot tell.
+        If the estimator cannot estimate it.
 
     Examples
     --------

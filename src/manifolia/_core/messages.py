@@ -1,4 +1,4 @@
-"""Sentences as records: what is found of a map, and messages that know which of their words are arguments."""
+"""Sentences as records: findings about a map, and messages that know which of their words are arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ wording: ContextVar[Callable[[str], str]] = ContextVar("wording", default=str)
 
 
 class Finding(NamedTuple):
-    """One thing that a map shows, or that is to be known of it."""
+    """One thing that a map shows, or that one should know about it."""
 
     text: str  # The sentence
     rows: tuple[int, ...] = ()  # Rows of the map that it names, in the order of the sentence
@@ -19,7 +19,7 @@ class Finding(NamedTuple):
 
 
 class Word(str):
-    """A word that stands for what the user fills in: ``roles={column: 'drop'}``."""
+    """A word that stands for something that the user fills in: ``roles={column: 'drop'}``."""
 
     __slots__ = ()
 

@@ -10,7 +10,7 @@ from manifolia.exceptions import MissingExtraError
 
 
 def import_extra(module: str, *, extra: str, purpose: str) -> ModuleType:
-    """Import an optional module or say which package has it, and which of our extras asks for that."""
+    """Import an optional module, or say which package has it and which of our extras installs that."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -24,5 +24,5 @@ def import_extra(module: str, *, extra: str, purpose: str) -> ModuleType:
 
 
 def is_installed(module: str) -> bool:
-    """Tell whether a package could be imported, without importing it."""
+    """Return whether a package could be imported, without importing it."""
     return importlib.util.find_spec(module) is not None

@@ -2,15 +2,14 @@
 
 The rule of the house: **inside manifolia BLAS and OpenMP libraries run on one thread**, and the work is cut into
 blocks of rows that run on our own threads. The bits of a BLAS product depend on its number of threads, small
-LAPACK calls are slower with two threads than with one (on a busy machine an ``eigh`` of 784 took 9 s instead of
-0.13 s), and blocks of rows parallelise everything that is large. So the same seed gives the same bits for any
-``n_jobs``.
+LAPACK calls are slower with two threads than with one (on a busy machine an ``eigh`` of 784 took 9 s instead of 0.13
+s), and blocks of rows parallelise everything large. So the same seed gives the same bits for any ``n_jobs``.
 
 Whose setting is whose: a BLAS library's number of threads belongs to the process; OpenMP's, numba's and joblib's
 belong to the thread that set them.
 
-``map_blocks`` runs on threads here. Work whose result is all that it does (``anywhere=True``) goes to whatever
-``use_executor`` installed (Dask does it that way), so that no stage and no estimator holds a client.
+``map_blocks`` runs on threads here. Work without side effects (``anywhere=True``) goes to whatever ``use_executor``
+installed (this is how Dask is used), so that no stage and no estimator holds a client.
 """
 
 from __future__ import annotations
@@ -43,10 +42,10 @@ class Executor(Protocol):
         """Apply `function` to each block."""
 
     def as_done(self, function: Callable[[Block], Result], blocks: list[Block], /) -> Iterator[tuple[int, Result]]:
-        """Apply `function` to each block, and give number and result of each as it is done."""
+        """Apply `function` to each block, and yield number and result of each as it is done."""
 
     def again(self, work: Callable[[], Result], /) -> Result:
-        """Do work that a library sends elsewhere by itself, and do it again where a part of it was lost."""
+        """Do work that a library sends elsewhere by itself, and do it again if a part of it was lost."""
 
 
 _n_jobs: contextvars.ContextVar[int | None] = contextvars.ContextVar("manifolia_n_jobs", default=None)
@@ -89,7 +88,7 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
 
 
 def current_n_jobs() -> int:
-    """Tell how many threads `map_blocks` would use now."""
+    """Return how many threads `map_blocks` would use now."""
     return resolve_n_jobs(None)
 
 
@@ -97,8 +96,8 @@ class _BlasLimit:
     """Hold BLAS at one thread while at least one context is open, then restore what was before.
 
     The setting belongs to the process. Counting the open contexts keeps two user threads that overlap from
-    restoring each other's limit. A fork waits until no thread is in between, and the contexts of threads that are not
-    there in the new process do not count in it.
+    restoring each other's limit. A fork waits until no thread is in the middle of a change, and contexts of threads
+    that do not exist in the new process do not count there.
     """
 
     def __init__(self) -> None:
@@ -131,7 +130,7 @@ class _BlasLimit:
                 _disown_openblas()
 
     def survive_forks(self) -> None:
-        """Be usable in a process that was forked beside threads of ours."""
+        """Be usable in a process that was forked while our threads were running."""
         if hasattr(os, "register_at_fork"):  # Windows does not fork
             os.register_at_fork(
                 before=self.undisturbed.acquire, after_in_parent=self.undisturbed.release, after_in_child=self._forked
@@ -145,8 +144,8 @@ class _BlasLimit:
 
 
 def _disown_openblas() -> None:
-    # From threadpoolctl 3.8 on OpenBLAS obeys only the thread that first set its number of threads, for as long as it
-    # lives, and says nothing to the others. Our count of open contexts is what keeps threads from each other's way.
+    # From threadpoolctl 3.8, OpenBLAS obeys only the thread that first set its number of threads, for as long as it
+    # lives, and silently ignores the others. Our count of open contexts keeps threads out of each other's way.
     disown = getattr(getattr(threadpoolctl, "OpenBLASController", None), "clear_controlling_thread", None)
     if disown is not None:
         disown(force=True)
@@ -173,8 +172,8 @@ def _numba_threads(n_threads: int) -> Iterator[None]:
     if not hasattr(numba, "set_num_threads"):  # absent, or just being imported by another thread
         yield
         return
-    # numba guards its setting by a semaphore that processes share. One that is forked while another thread holds it
-    # counts it wrongly and never gives it back, so a fork waits here too.
+    # numba guards its setting by a semaphore that processes share. A process that is forked while another thread holds
+    # it counts it wrongly and never releases it, so a fork waits here too.
     with _blas_limit.undisturbed:
         before = numba.get_num_threads()
         numba.set_num_threads(min(n_threads, numba.config.NUMBA_NUM_THREADS))
@@ -187,8 +186,8 @@ def _numba_threads(n_threads: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _openmp_limit() -> Iterator[None]:
-    # Each thread has a setting of its own, but threadpoolctl takes a lock of its own to change it, which a fork would
-    # leave locked for ever in the new process.
+    # Each thread has its own setting, but threadpoolctl takes its own lock to change it, which a fork would leave
+    # locked for ever in the new process.
     with _blas_limit.undisturbed:
         limit = _controller().select(user_api="openmp").limit(limits=1)
     try:
@@ -206,7 +205,7 @@ def threads(n_jobs: int | None = None) -> Iterator[int]:
     try:
         with (
             _numba_threads(n_threads),
-            _openmp_limit(),  # outside BLAS's, which may be built on OpenMP, and is given back by the last thread alone
+            _openmp_limit(),  # outside BLAS's, which may be built on OpenMP and is restored only by the last thread
             _blas_limit,
             joblib.parallel_config(n_jobs=n_threads),
         ):
@@ -226,7 +225,7 @@ def use_executor(executor: Executor) -> Iterator[None]:
 
 
 def has_executor() -> bool:
-    """Tell whether work that may run anywhere leaves this process."""
+    """Return whether work that may run anywhere leaves this process."""
     return _executor.get() is not None
 
 
@@ -252,9 +251,10 @@ def map_blocks(
 def as_done(
     function: Callable[[Block], Result], blocks: Iterable[Block], *, anywhere: bool = False
 ) -> Iterator[tuple[Block, Result]]:
-    """Apply a function to large blocks, each with all threads, and give the results one by one as they are done.
+    """Apply a function to large blocks, each with all threads, and yield the results one by one as they are done.
 
-    Here they are done in order; on another executor, which a block may go to if it holds all that it needs, in any.
+    Here they are done in order; on another executor, to which a block may go if it holds all that it needs, in any
+    order.
     """
     pieces = list(blocks)
     executor = _executor.get() if anywhere else None
@@ -266,13 +266,13 @@ def as_done(
 
 
 def again(work: Callable[[], Result]) -> Result:
-    """Do work that can be done twice and that a library sends to the executor by itself."""
+    """Do work that can be repeated and that a library sends to the executor by itself."""
     executor = _executor.get()
     return work() if executor is None else executor.again(work)
 
 
 def run_alone(function: Callable[[Block], Result], piece: Block) -> Result:
-    """Run one block with every library on one thread, wherever this is: a thread of ours, or a worker of Dask."""
+    """Run one block with every library on one thread, wherever this is: one of our threads, or a Dask worker."""
 
     def run() -> Result:
         _executor.set(None)
@@ -303,15 +303,15 @@ def _on_threads(function: Callable[[Block], Result], pieces: list[Block], n_work
                 failures[index] = error
                 stop.set()
 
-    context = contextvars.copy_context()  # the memory limit and NumPy's errstate go along
+    context = contextvars.copy_context()  # the memory limit and NumPy's errstate are passed on
     with ThreadPoolExecutor(n_workers, thread_name_prefix="manifolia") as pool:
         try:
             futures = [pool.submit(context.copy().run, run_alone, take, i) for i in range(n_workers)]
             for future in futures:
                 future.result()
         finally:
-            stop.set()  # Ctrl-C: no further piece is begun
+            stop.set()  # Ctrl-C: no further piece is started
     if failures:
-        # Pieces are begun in order, so all before the first that fails have run: the error does not depend on luck.
+        # Pieces are started in order, so all before the first that fails have run: the error does not depend on luck.
         raise failures[min(failures)]
     return [results[index] for index in range(len(pieces))]

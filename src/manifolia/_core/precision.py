@@ -1,4 +1,4 @@
-"""Numbers at the ends of what floats can hold: what single precision confuses, and moments whose squares overflow."""
+"""Numbers at the limits of floats: what single precision confuses, and moments whose squares overflow."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import numpy as np
 
 from manifolia._core.types import Array, FloatArray
 
-_CELLS = 2**22  # numbers that are looked at together
-#: Rows of a column, as a share, that single precision gives the value of others: fewer do no harm to a forest.
+_CELLS = 2**22  # numbers that are processed together
+#: Share of a column's rows that single precision gives the value of others; below it, a forest is not harmed.
 _CONFUSED = 0.01
-#: Values that differ by less than this share of their size differ by rounding.
+#: Values that differ by less than this share of their size differ only by rounding.
 _ROUNDING = 1e-12
-#: A range this small beside the values themselves needs more digits than single precision has.
+#: A range this small compared with the values themselves needs more digits than single precision has.
 _NARROW = 1e-3
 _MOST, _LEAST = float(np.finfo(np.float32).max), float(np.finfo(np.float32).tiny)
 _EVEN = 1e140  # numbers up to here, and down to its inverse, can be squared and added up

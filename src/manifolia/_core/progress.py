@@ -19,18 +19,18 @@ from manifolia.exceptions import ParameterTypeError, StoppedByCallbackError
 
 Result = TypeVar("Result")
 
-_POLL_SECONDS = 0.1  # ten looks a second: no cost that can be seen, and Ctrl-C feels immediate
+_POLL_SECONDS = 0.1  # ten looks per second: no visible cost, and Ctrl-C feels immediate
 #: Slots of the array that a long kernel shares with its watcher.
 DONE, STOP = 0, 1
 
 
-#: Seconds that kernels took to compile since they were last asked for, and who is told when one begins.
+#: Seconds that kernels took to compile since last asked, and what is called when one begins.
 _compiled = [0.0]
 _compile_watchers: list[Callable[[str], None]] = []
 
 
 def compile_seconds(*, forget: bool = False) -> float:
-    """Tell how long kernels took to compile in this process; `forget` begins to count anew."""
+    """Return how long kernels took to compile in this process; `forget` restarts the count."""
     spent = _compiled[0]
     if forget:
         _compiled[0] = 0.0
@@ -38,7 +38,7 @@ def compile_seconds(*, forget: bool = False) -> float:
 
 
 def add_compile_seconds(seconds: float | None, kernel: str = "") -> None:
-    """Take note of a kernel that compiled, or, with None, that one begins to; `manifolia.kernels` calls this."""
+    """Note that a kernel has compiled or, with None, that one begins to; `manifolia.kernels` calls this."""
     if seconds is not None:
         _compiled[0] += seconds
         return
@@ -47,7 +47,7 @@ def add_compile_seconds(seconds: float | None, kernel: str = "") -> None:
 
 
 def watch_compiling(watcher: Callable[[str], None] | None) -> None:
-    """Call a function with the name of each kernel that begins to compile, in place of an earlier one; None: nobody."""
+    """Call a function with the name of each kernel that begins to compile; it replaces an earlier one; None: none."""
     _compile_watchers[:] = [] if watcher is None else [watcher]
 
 
@@ -115,7 +115,7 @@ class Reporter:
         return self.hear(ProgressEvent(stage, int(done), None if total is None else int(total), metrics))
 
     def hear(self, event: ProgressEvent) -> bool:
-        """Hand an event on, and ask whether to stop."""
+        """Pass an event on, and ask whether to stop."""
         answers = [listener(event) for listener in self._listeners]  # every listener hears every event
         # NumPy's True counts: a callback is likely to return a comparison of figures.
         return any(isinstance(answer, (bool, np.bool_)) and bool(answer) for answer in answers)
@@ -140,12 +140,12 @@ def watch_kernel(
     def work() -> None:
         try:
             outcome.append(run(slots))
-        except BaseException as error:  # handed to the caller's thread below
+        except BaseException as error:  # passed to the caller's thread below
             failure.append(error)
         finally:
             finished.set()
 
-    context = contextvars.copy_context()  # n_jobs, the executor and the memory limit go along
+    context = contextvars.copy_context()  # n_jobs, the executor and the memory limit are passed on
     worker = threading.Thread(target=context.run, args=(work,), name=f"manifolia-{stage}", daemon=True)
     worker.start()
     reported = -1

@@ -2,7 +2,7 @@
 
 Users may pass an int, a ``RandomState``, a ``Generator`` or None. NumPy code gets a ``Generator``, scikit-learn gets
 an int (its ``check_random_state`` refuses a ``Generator``), kernels get a 64-bit key from which every row derives a
-stream of its own (``manifolia.kernels.random``), so that the result does not depend on the number of threads.
+separate stream (``manifolia.kernels.random``), so that the result does not depend on the number of threads.
 
 An int gives the same value on every call. A ``RandomState`` or ``Generator`` is advanced by each call, as
 scikit-learn does, so two calls with the same object differ.

@@ -9,7 +9,7 @@ from manifolia._core.validate import is_sparse
 
 
 def places_in_rows(K: Sparse) -> IntArray:
-    """Number each stored entry by its place in its row: 0 for the largest, of equal ones the lower column first."""
+    """Number each stored entry by its rank in its row: 0 for the largest; ties go to the lower column."""
     lengths = np.diff(K.indptr)
     order = np.lexsort((K.indices, -K.data, np.repeat(np.arange(K.shape[0]), lengths)))
     places = np.empty(len(order), dtype=np.intp)

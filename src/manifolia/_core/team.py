@@ -1,12 +1,12 @@
 """A team of threads that stays together through many short rounds.
 
-`map_blocks` starts its threads anew and sets every library's number of threads at each call, about a millisecond:
-nothing for one long step, but a descent has hundreds of rounds that take two milliseconds each. A team starts its
-threads once; a round costs some thirty microseconds. The calling thread works too, so that one thread means no other
-thread at all.
+`map_blocks` starts new threads and sets every library's number of threads at each call, which takes about a
+millisecond: nothing for one long step, but a descent has hundreds of rounds that take two milliseconds each. A team
+starts its threads once; a round costs some thirty microseconds. The calling thread works too, so that one thread means
+no other thread at all.
 
 Only for kernels that hold neither the interpreter nor BLAS, and that write each row from its own block alone: blocks go
-to whoever is free, so that nothing may depend on who ran what.
+to any free thread, so nothing may depend on which thread ran what.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import TypeVar
 from manifolia._core.blocks import row_blocks
 from manifolia._core.parallel import threads
 
-_SHARES = 4  # pieces per thread: more cost calls, fewer leave threads waiting for the last
+_SHARES = 4  # pieces per thread: more pieces cost calls, fewer leave threads waiting for the last one
 _FEWEST_ROWS, _MOST_ROWS = 128, 2048
 
 Block = TypeVar("Block")
@@ -94,7 +94,7 @@ class Team:
                 failure = failure or error
         finally:
             stop.set()
-            while answered < len(called):  # Ctrl-C, or an error of our own: the others finish the block they have
+            while answered < len(called):  # Ctrl-C, or our own error: the others finish the block they have
                 self._outbox.get()
                 answered += 1
         if failure is not None:

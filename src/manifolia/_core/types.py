@@ -1,4 +1,4 @@
-"""Names for the kinds of values that cross module borders."""
+"""Names for the kinds of values that modules exchange."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FloatArray: TypeAlias = NDArray[np.floating]
 IntArray: TypeAlias = NDArray[np.integer]
 BoolArray: TypeAlias = NDArray[np.bool_]
 Array: TypeAlias = NDArray[Any]
-#: Data as a user hands it over: array, sparse matrix or DataFrame.
+#: Data as a user passes it: array, sparse matrix or DataFrame.
 ArrayLike: TypeAlias = Any
 #: scipy.sparse arrays and matrices; SciPy ships no types.
 Sparse: TypeAlias = Any

@@ -29,7 +29,7 @@ def _parameter(name: str) -> str:
 
 
 def _wrong(name: str, told: str, kind: type[ParameterError | ParameterTypeError] = ParameterError) -> Exception:
-    """Make the error for an argument, of which something is told."""
+    """Make the error for an argument, with a message about it."""
     return kind(f"{name} {told}", parameter=_parameter(name))
 
 
@@ -42,7 +42,7 @@ def check_matrix(
     min_rows: int = 1,
     min_columns: int = 1,
 ) -> Any:
-    """Check a two-dimensional numeric input and bring it into the house's form."""
+    """Check a two-dimensional numeric input and convert it to the house's form."""
     return _checked(
         X, name, accept_sparse=accept_sparse, allow_nan=allow_nan, min_rows=min_rows, min_columns=min_columns
     ).numbers
@@ -77,7 +77,7 @@ def _checked(
 
 
 def _check_finite(cells: Cells, *, allow_nan: bool) -> None:
-    """Refuse infinity, and NaN where it is not allowed, by the column and the row that hold it first."""
+    """Refuse infinity, and NaN where it is not allowed, naming the first column and row that hold it."""
     values = cells.numbers.data if is_sparse(cells.numbers) else cells.numbers
     for bad, what, least, remedy in (
         (np.isinf(values), "infinity", "inf", "Rescale the column, or set those values to something finite."),
@@ -131,12 +131,12 @@ def validate_data(
     return cells.numbers
 
 
-#: Beyond these, products overflow or vanish, at the latest where trees or layouts work in single precision.
+#: Beyond these, products overflow or vanish, if not before, then where trees or layouts work in single precision.
 _LARGEST, _LEAST = 1e35, 1e-35
 
 
 def _check_size(cells: Cells, *, is_whole: bool) -> None:
-    """Refuse numbers with which nothing can be computed: one that is too large, or a whole table that is too small."""
+    """Refuse numbers that nothing can be computed with: a single one that is too large, or a table of tiny ones."""
     values = cells.numbers.data if is_sparse(cells.numbers) else cells.numbers
     ends = [float(find(values, axis=None, initial=0.0)) for find in (np.fmax.reduce, np.fmin.reduce)]
     largest = max(ends, key=abs)
@@ -153,7 +153,7 @@ def _check_size(cells: Cells, *, is_whole: bool) -> None:
 
 
 def _names(cells: Cells) -> Array | None:
-    """Take the names of columns if they are text; refuse such as nobody could ask for."""
+    """Take the names of columns if they are text; refuse names that nobody could ask for."""
     names = cells.names or []
     texts = [name for name in names if isinstance(name, str)]
     if not texts:
@@ -169,7 +169,7 @@ def _names(cells: Cells) -> Array | None:
 
 
 def _other_names(known: list[str], names: list[str]) -> str:
-    """Tell how the names of columns differ from those of ``fit``."""
+    """Say how the names of columns differ from those of ``fit``."""
     told = "cannot be used. The feature names should match those that were passed during fit.\n"
     unseen, missing = sorted({*names} - {*known}), sorted({*known} - {*names})
     for title, some in (("unseen at fit time", unseen), ("seen at fit time, yet now missing", missing)):
@@ -191,7 +191,7 @@ def check_map(Y: ArrayLike, *, n_rows: int | None = None, name: str = "Y") -> Fl
 
 
 def check_same_length(**arrays: Any) -> int:
-    """Check that named inputs have equally many rows."""
+    """Check that named inputs have the same number of rows."""
     lengths = {}
     for name, value in arrays.items():
         if value is None:
@@ -208,7 +208,7 @@ def check_same_length(**arrays: Any) -> int:
 
 
 def missing_labels(y: ArrayLike) -> BoolArray:
-    """Tell which labels are missing: NaN, None or ``pandas.NA``. −1 is a label like any other."""
+    """Find which labels are missing: NaN, None or ``pandas.NA``. −1 is a label like any other."""
     if hasattr(y, "isna"):  # pandas and its masked types, without importing pandas
         mask: BoolArray = np.asarray(y.isna(), dtype=bool)
     else:
@@ -267,7 +267,7 @@ def check_labels(y: ArrayLike, *, n_rows: int | None = None, name: str = "y", al
 
 
 def check_option(value: Any, name: str, allowed: Collection[Any]) -> Any:
-    """Check a value against a list of names, and suggest the nearest one."""
+    """Check a value against a list of names, and suggest the closest one."""
     try:
         if not isinstance(value, np.ndarray) and value in allowed:
             return value
@@ -291,7 +291,7 @@ def check_number(
     hint: str = "",
     word: str = "",
 ) -> Any:
-    """Check a number against a range; or it is `word`. Infinity and NaN are never allowed."""
+    """Check that a number is in a range, or that the value is `word`. Infinity and NaN are never allowed."""
     if word and isinstance(value, str) and value == word:
         return value
     # A Fraction is a number too, but arrays that it is multiplied with would hold objects.
@@ -323,7 +323,7 @@ def check_bool(value: Any, name: str) -> bool:
 
 
 def is_sparse(X: Any) -> bool:
-    """Tell whether `X` is a SciPy sparse matrix or array."""
+    """Return whether `X` is a SciPy sparse matrix or array."""
     return bool(sp.issparse(X))
 
 
@@ -338,7 +338,7 @@ def to_csr(X: Sparse) -> Sparse:
 
 
 def check_pairwise(D: Any, *, square: bool, metric: str = "precomputed") -> Any:
-    """Refuse distances or affinities of rows that are not square where they must be, or negative."""
+    """Refuse distances or affinities of rows that are negative, or not square where they must be."""
     if square and D.shape[0] != D.shape[1]:
         what = "affinities" if metric == "affinity" else "distances"
         raise ValueError(
@@ -389,7 +389,7 @@ def feature_numbers(features: Any, model: Any) -> IntArray:
 
 
 def takes_weights(estimator: Any) -> bool:
-    """Tell whether an estimator's ``fit`` takes weights of rows."""
+    """Return whether an estimator's ``fit`` takes weights of rows."""
     from sklearn.utils.validation import has_fit_parameter
 
     return bool(has_fit_parameter(estimator, "sample_weight"))

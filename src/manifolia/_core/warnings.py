@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from manifolia.exceptions import ManifoliaWarning
 
 _LIBRARIES = {"manifolia", "sklearn", "joblib", "contextlib"}
-#: What a thread of scikit-learn says if another one has just emptied the list of filters that it was given. No filter
-#: can hold it back then, and it says nothing about the user's data or calls.
+#: What a scikit-learn thread says if another thread has just emptied the list of filters that it was given. No filter
+#: can suppress it then, and it says nothing about the user's data or calls.
 LOST_FILTERS = r".*sklearn\.utils\.parallel\.delayed"
 
 

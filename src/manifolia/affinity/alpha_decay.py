@@ -4,9 +4,10 @@
 
 ε_k(x) is the distance of the k-th nearest other row, so that sparse places have wide neighbourhoods, and α says how
 sharp their border is: 2 is a Gaussian, ∞ the k nearest neighbours with equal weight. A half below 10⁻⁴ is left out: the
-search ends where no more can come, at ε_k (−log 10⁻⁴)^(1/α), 1.06 ε_k for α = 40. A row is 1 to itself.
+search stops where there can be no more, at ε_k (−log 10⁻⁴)^(1/α), 1.06 ε_k for α = 40. A row's affinity to itself is 1.
 
-A new row has the first half only: it is nobody's neighbour. Weights are each row's own, whatever rows come with it.
+A new row has only the first half: it is no other row's neighbour. Its weights do not depend on the rows that come with
+it.
 
 ======  ===================================  ==============
 symbol  meaning                              shape
@@ -34,20 +35,20 @@ from manifolia._core.validate import check_matrix
 from manifolia.neighbors import NeighborIndex, Neighbors
 
 _LEAST = 1e-4  # halves below it are left out
-_FIRST = 2  # neighbours searched at first, times k; rows whose neighbourhood is wider are searched again
+_FIRST = 2  # neighbours in the first search, times k; rows with a wider neighbourhood are searched again
 _MORE = 4  # times as many in each further search
 _BYTES = 64.0  # of an entry while halves are joined and added to their transpose
-_FORESEEN = 32  # rows from which the width of neighbourhoods is foreseen
+_FORESEEN = 32  # rows from which the width of neighbourhoods is estimated
 _WIDER = 2  # times the mean width: nearly all neighbourhoods end there
 _ROWS = 2048  # rows that one thread weighs at a time
 
 
 class Halves(NamedTuple):
-    """Weights of rows towards the data, each row by its own bandwidth."""
+    """Weights of the data for each row, by the row's own bandwidth."""
 
     weights: Sparse  # (m, n): exp(−(d / ε_k)^α), without a row itself
     bandwidth: FloatArray  # (m,): ε_k
-    nearest: IntArray  # (m,): the row of the data at distance 0, the first of several; −1 where there is none
+    nearest: IntArray  # (m,): the row of the data at distance 0 (the first, if several); −1 if there is none
 
 
 def alpha_decay(
@@ -97,7 +98,7 @@ def alpha_decay(
 
 
 def foresee_width(X: Any, k: int, decay: float | None, *, metric: str) -> float:
-    """Tell from a few rows how many others are in a neighbourhood; with many columns it may be most of them."""
+    """Estimate from a few rows how many others are in a neighbourhood; with many columns it may be most of them."""
     from sklearn.metrics import pairwise_distances
 
     n = X.shape[0]
@@ -118,9 +119,9 @@ def _reach(decay: float) -> float:
 
 
 def decay_rows(index: NeighborIndex, X: Any, k: int, decay: float | None, *, own: bool = False) -> Halves:
-    """Weigh the rows of an index for rows, new or its own: search until the last neighbour is beyond the reach."""
+    """Weight the rows of an index for other rows or its own: search until the last neighbour is beyond the reach."""
     most = index.n_rows - own
-    # Whoever is not stored is no neighbour: nothing to search.
+    # What is not stored is not a neighbour: nothing to search.
     stored = index.metric == "precomputed" and sp.issparse(X)
     width = k if decay is None or stored else min(most, _FIRST * k)
     near = index.neighbors(width) if own else index.query(X, width)
@@ -136,7 +137,7 @@ def decay_rows(index: NeighborIndex, X: Any, k: int, decay: float | None, *, own
         done = (near.distances[:, -1] > reach[rows]) | (width >= most) | (decay is None)
         parts.append(_dense_entries(rows[done], Neighbors(near.indices[done], near.distances[done]), weigh))
         if own and width == _FIRST * k and not done.all():
-            # Among many columns of noise a neighbourhood may hold a tenth of all rows: not to be found in small steps.
+            # With many columns of noise a neighbourhood may hold a tenth of all rows: small steps would not find it.
             width = max(width, int(_WIDER / _MORE * foresee_width(X, k, decay, metric=index.metric)))
         rows, width = rows[~done], min(most, _MORE * width)
         if len(rows):
@@ -153,7 +154,7 @@ def decay_rows(index: NeighborIndex, X: Any, k: int, decay: float | None, *, own
 
 
 def _without_self(found: Neighbors, rows: IntArray) -> Neighbors:
-    """Leave each row out of its own neighbours; where duplicates have displaced it, the last neighbour goes."""
+    """Leave each row out of its own neighbours; if duplicates have displaced it, drop the last neighbour."""
     width = found.indices.shape[1] - 1
     itself = found.indices == rows[:, np.newaxis]
     place = np.where(itself.any(axis=1), np.argmax(itself, axis=1), width)
@@ -186,7 +187,7 @@ def _stored_entries(X: Sparse, weigh: Any, *, own: bool) -> tuple[IntArray, IntA
 def _weighted(
     row: IntArray, column: IntArray, distance: FloatArray, *, bandwidth: FloatArray, reach: FloatArray, decay: Any
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Keep the pairs within reach and weigh them."""
+    """Keep the pairs within reach and weight them."""
     inside = distance <= reach[row]
     row, column, d = row[inside], column[inside].astype(np.intp), distance[inside].astype(np.float64)
     width = bandwidth[row]

@@ -4,11 +4,11 @@ A direction is as long as p(c|x) changes along it (section 4 of the paper):
 
     d(x, x + dx)² = dxᵀ J(x) dx,    J(x) = E_{p(c|x)} [∂log p(c|x) ∂log p(c|x)ᵀ]
 
-and two rows are as far apart as the straight path between them is long, in T pieces. With Parzen's p(c|x) all that a
-path needs are the squared distances of its ends to the reference rows (`manifolia.kernels.fisher`), so that J is never
-formed and the time, O(n² T R), does not depend on the number of features. The sums over reference rows are products of
-matrices on one BLAS thread per tile of pairs; pairs whose weights would underflow there are measured one by one in the
-log domain.
+and the distance of two rows is the length of the straight path between them, in T pieces. With Parzen's p(c|x), all
+that a path needs are the squared distances of its ends to the reference rows (`manifolia.kernels.fisher`), so that J is
+never formed and the time, O(n² T R), does not depend on the number of features. The sums over reference rows are
+products of matrices on one BLAS thread per tile of pairs; pairs whose weights would underflow there are measured one by
+one in the log domain.
 
 ============  =======================================================================================================
 rule          a path's length is
@@ -25,8 +25,8 @@ Parzen's estimate over reference rows r_m with a class is
     p(c|x) = Σ_{m in c} exp(−½‖x − r_m‖²/σ²) / Σ_m exp(−½‖x − r_m‖²/σ²)                        (section 4)
 
 The paper leaves σ open. Here it maximises the mean of log p(c_i|x_i) over the reference rows, each with itself left
-out, computed in the log domain, so that no width is too narrow for it. Where this mean does not exceed the same mean
-for the class frequencies alone, the classes cannot be told from the data near a row, and a metric made from p(c|x)
+out, computed in the log domain, so that no width is too narrow for it. If this mean does not exceed the same mean for
+the class frequencies alone, the classes cannot be predicted from the data near a row, and a metric made from p(c|x)
 would show accidents; `ParzenClasses.informative` says so.
 """
 
@@ -49,10 +49,10 @@ from manifolia._core.warnings import warn
 from manifolia.exceptions import HonestyWarning, ParameterError
 from manifolia.forest.targets import read_target
 
-#: Ways to add up a path.
+#: Ways to sum the length of a path.
 RULES = ("arcs", "midpoint", "left", "paper")
 
-_TILE = 256  # rows of a tile of pairs: BLAS is at its speed, and a class's sums stay near the core
+_TILE = 256  # rows of a tile of pairs: BLAS runs at full speed, and a class's sums stay in the cache
 _TILE_VALUES = 4_000_000  # sums of all classes of a tile; with many classes tiles are smaller
 # Each of two factors is scaled up by exp(320): their product, and its sums times an exponent, stay below exp(709),
 # and weights as small as exp(−1,100) do not vanish.
@@ -61,9 +61,9 @@ _BLOCK = 256  # rows whose distances are measured at once
 _NARROWEST = 0.1  # of the median distance to the nearest neighbour: below, p(c|x) is the nearest row's class
 _WIDEST = 10.0  # of the same, or the median distance of all pairs if that is more
 _PAIR_ROWS = 500  # rows whose distances to all give that median
-_RATIO = 1.25  # between the widths that are tried first; the likelihood is smooth on this scale
+_RATIO = 1.25  # ratio of the widths that are tried first; the likelihood is smooth on this scale
 _REFINEMENTS = 8  # golden sections of the interval around the best of them: to 0.5 % of the width
-_AS_GOOD = 1e-3  # nats: of widths as good as that the widest is taken, where classes are apart all narrow ones are
+_AS_GOOD = 1e-3  # nats: the widest of the widths that tie is taken; far classes make all narrow ones tie
 _SURE = 2.0  # standard errors by which the likelihood has to exceed that of the class frequencies
 
 
@@ -94,16 +94,16 @@ def distances(
     steps : int, default=10
         Pieces T of a path.
     rule : {"arcs", "midpoint", "left", "paper"}, default="arcs"
-        How a path is added up.
+        How a path's length is summed.
     reference : int or None, default=None
-        How many rows, drawn in proportion to the classes, p(c|x) is estimated from; None: all. Fewer are faster and
-        coarser.
+        Number of rows, drawn in proportion to the classes, from which p(c|x) is estimated; None: all. Fewer are faster
+        and coarser.
     task : {"auto", "classification", "regression"}, default="auto"
         Whether `y` is classes or numbers; see `manifolia.affinity.fisher.class_codes`.
     n_bins : int, default=5
         Bins of equal counts for numbers. Their order plays no part.
     fallback : bool, default=True
-        Whether to warn and return Euclidean distances if the classes cannot be told from the data.
+        Whether to warn and return Euclidean distances if the classes cannot be predicted from the data.
     random_state : int, RandomState, Generator or None, default=None
         Seed for `reference`.
     n_jobs : int or None, default=None
@@ -112,7 +112,7 @@ def distances(
     Returns
     -------
     ndarray of float64 of shape (n, n)
-        Distances; π is a border between two classes that are certain on either side.
+        Distances; π is the length of a border between two classes that are certain on either side.
 
     Raises
     ------
@@ -145,7 +145,7 @@ def distances(
 
 
 def says_something(classes: ParzenClasses) -> bool:
-    """Tell whether classes can be told from the data, and warn if not."""
+    """Return whether the data says anything about the classes, and warn if not."""
     if not classes.informative:
         warn(
             f"the classes cannot be told from the data: left-out rows have a mean log-likelihood of "
@@ -237,7 +237,7 @@ class _Paths:
         return out * self.unit
 
     def _products(self, E: FloatArray, F: FloatArray, out: FloatArray, *, width: int = 1) -> None:
-        """Sums over the reference rows of each class; `width` columns stand for a row."""
+        """Sums over the reference rows of each class; each row has `width` columns."""
         for c, total in enumerate(out):
             own = slice(width * self.offsets[c], width * self.offsets[c + 1])
             np.matmul(E[:, own], F[:, own].T, out=total)
@@ -252,7 +252,7 @@ def _tile_height(n_classes: int) -> int:
 
 
 def fisher_memory(n: int, n_reference: int, n_classes: int) -> float:
-    """Tell what the Fisher distances need at their peak."""
+    """Estimate the memory that the Fisher distances need at their peak."""
     height = _tile_height(n_classes)
     tile = 8 * height * n_reference + 3 * n_classes * height**2
     return 8.0 * (n**2 + n * n_reference + max(n_reference, 1) ** 2 + current_n_jobs() * tile)
@@ -263,7 +263,7 @@ def mixed(fisher: FloatArray, X: FloatArray, weight: float = 1.0) -> FloatArray:
 
     d² = (d_F / median d_F)² + weight² (d_E / median d_E)²
 
-    Fisher distances alone are near 0 within a class, whatever the rows look like; a share of the Euclidean ones keeps
+    Fisher distances alone are near 0 within a class, whatever the rows look like; a share of Euclidean distance keeps
     the neighbourhoods within it.
     """
     weight = check_number(weight, "weight", low=0.0)
@@ -340,14 +340,14 @@ def parzen_classes(
     D = _squared_distances(Z, Z)
     np.fill_diagonal(D, np.inf)
     units = sub_groups(groups, rows)
-    if units is not None and units.any():  # one group has no other to judge it
+    if units is not None and units.any():  # a single group has no other to judge it
         D[units[:, np.newaxis] == units] = np.inf
     best = _best_width(D, offsets)
     width = best if bandwidth == "auto" else float(bandwidth) / scale
     gains, prior = _gains(D, offsets, width)
     likelihood = prior + float(gains.mean()) if len(gains) else np.nan
     accuracy = _accuracy(D, offsets, width)
-    if width != best:  # a width that suits badly does not make the classes say nothing
+    if width != best:  # a badly chosen width does not mean that the classes are unpredictable
         gains, _ = _gains(D, offsets, best)
     informative = len(gains) > 0 and _exceeds(gains, None if units is None else units[_n_left(D, offsets) > 0])
     return ParzenClasses(rows, offsets, width * scale, likelihood, prior, accuracy, informative)
@@ -384,7 +384,7 @@ def _chosen(codes: IntArray, reference: int | None, random_state: RandomState) -
 def _centred(X: FloatArray) -> tuple[FloatArray, float]:
     """Shift and scale rows so that their squares neither overflow nor vanish."""
     Z = X.astype(np.float64)
-    Z -= np.median(Z, axis=0)  # a mean would be drawn away by one far row, and the others lose their digits
+    Z -= np.median(Z, axis=0)  # one far row would shift the mean, and the others would lose digits
     scale = float(np.abs(Z).max(initial=0.0))
     return (Z / scale, scale) if scale > 0.0 else (Z, 1.0)
 
@@ -401,10 +401,10 @@ def _squared_distances(Z: FloatArray, R: FloatArray) -> FloatArray:
 
 
 def _gains(D: FloatArray, offsets: IntArray, width: float) -> tuple[FloatArray, float]:
-    """Gain in log p(c_i|x_i) of each row over the frequencies of the others' classes, and the mean of log of these.
+    """Gain in log p(c_i|x_i) of each row over the class frequencies of the others, and the mean log of these.
 
-    `D` has infinity on the diagonal, and wherever a row may not be asked about another. Rows that are alone in their
-    class have no such probability and are left out.
+    `D` has infinity on the diagonal, and wherever a row may not be used for another. Rows that are alone in their class
+    have no such probability and are left out.
     """
     left = _n_left(D, offsets)
     pieces = [
@@ -428,7 +428,7 @@ def _gains(D: FloatArray, offsets: IntArray, width: float) -> tuple[FloatArray, 
 
 
 def _n_left(D: FloatArray, offsets: IntArray) -> IntArray:
-    """Count for each row the others of its class that may be asked about it."""
+    """Count for each row the others of its class that may be used for it."""
     left = [np.isfinite(D[first:last, first:last]).sum(axis=1) for first, last in itertools.pairwise(offsets.tolist())]
     return np.concatenate(left).astype(np.int64)
 
@@ -460,7 +460,7 @@ def _best_width(D: FloatArray, offsets: IntArray) -> float:
     """Width of the largest cross-validated likelihood: by steps of a fixed ratio, then by golden section."""
     near = np.sqrt(D.min(axis=1, initial=np.inf))
     near = near[(near > 0.0) & np.isfinite(near)]
-    if not len(near):  # rows that are all alike have no width; any will do
+    if not len(near):  # identical rows have no width; any will do
         return 1.0
     unit = float(np.median(near))
     tried: dict[float, float] = {}

@@ -41,7 +41,7 @@ class Memberships(NamedTuple):
 
 
 class FuzzyGraph(NamedTuple):
-    """The graph of Eq. (1), and the directed strengths it is made of."""
+    """The graph of Eq. (1), and the directed strengths that it is made from."""
 
     graph: Sparse  # (n, n): P_ij: symmetric, sorted indices, nothing on the diagonal
     weights: FloatArray  # (n, k): P̃_{j|i} in the order of the neighbours
@@ -109,7 +109,7 @@ def fuzzy_graph(neighbors: Neighbors, *, n_jobs: int | None = None) -> FuzzyGrap
     strengths = found.weights.astype(np.float32).ravel()
     starts = np.arange(0, n * k + 1, k)
     directed = sp.csr_array((strengths, indices.astype(np.int32).ravel(), starts.astype(np.int32)), shape=(n, n))
-    directed = directed.tocsc().tocsr()  # two passes sort the indices of each row; a sort takes longer
+    directed = directed.tocsc().tocsr()  # two passes sort the indices of each row faster than a sort
     transposed = directed.T.tocsr()
     graph = directed + transposed - directed.multiply(transposed)
     graph = sp.csr_array(graph)

@@ -1,4 +1,4 @@
-"""Restricted Boltzmann machines, one on top of another: where a deep network starts (Hinton and Salakhutdinov 2006).
+"""Stacked restricted Boltzmann machines: the start of a deep network (Hinton and Salakhutdinov 2006).
 
 A machine has visible units v and hidden units h with P(h_j = 1 | v) = σ(v·w_j + c_j), P(v_i = 1 | h) = σ(w_i·h + a_i).
 One step of contrastive divergence moves the weights by ⟨v h⟩ of the data minus ⟨v h⟩ of the reconstruction. The hidden
@@ -15,7 +15,7 @@ import numpy as np
 from manifolia._core.types import FloatArray
 from manifolia.baselines._network import Network, logistic
 
-# Of Hinton and Salakhutdinov: rates of logistic and of linear units, momentum at first and after some sweeps, decay.
+# From Hinton and Salakhutdinov: rates of logistic and of linear units, momentum at first and after some sweeps, decay.
 _RATES = (0.1, 0.001)
 _MOMENTUM, _FIRST_SWEEPS = (0.5, 0.9), 5
 _DECAY = 0.0002

@@ -4,8 +4,8 @@
     D(x, z)  = exp(d²/2β) − α                 different classes
 
 with d the Euclidean distance and β its mean. Within a class D stays below 1; between classes it starts at 1 − α and
-grows without limit, so that α says how far classes may still be neighbours. Ribeiro et al. (2008) write the same with
-a = exp(d²/β): √((a − 1)/a) and √a − d₀.
+grows without limit, so that α says how close classes may still be. Ribeiro et al. (2008) write the same with a =
+exp(d²/β): √((a − 1)/a) and √a − d₀.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from manifolia._core.types import Array, FloatArray
 
-_LARGEST = 80.0  # of larger exponents places leave single precision; such rows are far apart in any case
+_LARGEST = 80.0  # with larger exponents, places leave single precision; such rows are far apart in any case
 
 
 def mean_distance(D: FloatArray) -> float:

@@ -18,8 +18,8 @@ from manifolia._core.blocks import fixed_gemm, map_rows, row_blocks
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import FloatArray
 
-_ROWS = 500  # of a block: enough for BLAS, few enough that threads share a batch
-_DECAY = (0.9, 0.999)  # of the means of the gradient and of its square: Adam's own
+_ROWS = 500  # rows of a block: enough for BLAS, few enough that threads share a batch
+_DECAY = (0.9, 0.999)  # decay of the means of the gradient and of its square: Adam's own values
 _LEAST = 1e-7
 
 
@@ -31,7 +31,7 @@ class Network(NamedTuple):
 
 
 def logistic(A: FloatArray) -> FloatArray:
-    """Apply σ(a) = 1/(1 + e⁻ᵃ), as (1 + tanh(a/2))/2, which NumPy computes many at a time."""
+    """Apply σ(a) = 1/(1 + e⁻ᵃ), as (1 + tanh(a/2))/2, which NumPy vectorises."""
     half = A.dtype.type(0.5)
     return np.tanh(A * half) * half + half
 
@@ -47,7 +47,7 @@ def forward(X: FloatArray, network: Network) -> list[FloatArray]:
 
 
 def backward(layers: Sequence[FloatArray], network: Network, slope: FloatArray) -> Network:
-    """Carry the gradient of a cost from the output to the weights."""
+    """Propagate the gradient of a cost from the output back to the weights."""
     weights: list[FloatArray] = []
     biases: list[FloatArray] = []
     for i in range(len(network.weights) - 1, -1, -1):
@@ -64,7 +64,7 @@ def outputs(X: FloatArray, network: Network) -> list[list[FloatArray]]:
 
 
 def gradient(blocks: list[list[FloatArray]], network: Network, slope: FloatArray) -> Network:
-    """Carry the gradient back through the blocks of `outputs`, and add them in their order."""
+    """Propagate the gradient back through the blocks of `outputs`, and add the results in order."""
     rows = row_blocks(len(slope), _ROWS)
     parts = map_blocks(lambda i: backward(blocks[i], network, slope[rows[i]]), range(len(blocks)))
     total = parts[0]
@@ -91,7 +91,7 @@ def place(X: FloatArray, network: Network, *, n_jobs: int | None = None) -> Floa
 
 
 class Adam:
-    """Steps along a gradient, each weight in its own measure (Kingma and Ba 2015); weights change in place."""
+    """Steps along a gradient, each weight on its own scale (Kingma and Ba 2015); weights change in place."""
 
     def __init__(self, network: Network, rate: float) -> None:
         self._arrays = [*network.weights, *network.biases]
@@ -101,7 +101,7 @@ class Adam:
         self._count = 0
 
     def step(self, slopes: Network) -> None:
-        """Take one step down, along the derivative of the cost by the weights."""
+        """Take one step downhill, along the derivative of the cost with respect to the weights."""
         self._count += 1
         first, second = _DECAY
         scale = self._rate * np.sqrt(1 - second**self._count) / (1 - first**self._count)

@@ -1,4 +1,4 @@
-"""What the maps that place new rows have in common: the check of rows, and what they say to scikit-learn."""
+"""What maps that place new rows have in common: the check of rows, and what they tell scikit-learn."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PlacingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """A map with a formula for new rows; ``fit`` sets ``_n_features_out`` when it is done."""
 
     def _check_new(self, X: ArrayLike) -> tuple[FloatArray, Any]:
-        """Return rows in double precision, and the dtype in which their places are given."""
+        """Return rows in double precision, and the dtype of their places."""
         check_is_fitted(self, "_n_features_out")
         checked = validate_data(self, X, reset=False)
         return np.ascontiguousarray(checked, dtype=np.float64), checked.dtype
@@ -30,7 +30,7 @@ class PlacingMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
 
 class TargetMap(PlacingMap):
-    """A map made with a target, which places rows without it."""
+    """A map that is made with a target and places rows without one."""
 
     @row_by_row
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
@@ -48,7 +48,7 @@ class TargetMap(PlacingMap):
         ndarray of shape (n, n_components)
             Places of the training rows.
         """
-        # scikit-learn's own would leave out a y of None, and Python, not the method, would complain.
+        # scikit-learn's own version would leave out a y of None, and Python, not the method, would complain.
         model: Any = self
         return self._training_places(model.fit(X, y), X)
 
@@ -65,7 +65,7 @@ class TargetMap(PlacingMap):
 
 
 class ClassMap(TargetMap):
-    """A map of the training rows that is made with their classes: ``embedding_``, which ``transform`` does not give."""
+    """A map of the training rows made with their classes: ``embedding_``, which ``transform`` does not reproduce."""
 
     def _training_places(self, fitted: Any, X: ArrayLike) -> FloatArray:
         """Return ``embedding_``, made with the classes."""

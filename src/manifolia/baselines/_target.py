@@ -57,7 +57,7 @@ def target_factor(y: ArrayLike | None, n: int, *, task: str = "auto", kernel: st
 
 
 def _gaussian_factor(values: FloatArray) -> FloatArray:
-    """Pivoted Cholesky factor of a Gaussian kernel: its spectrum falls fast, so few columns do."""
+    """Pivoted Cholesky factor of a Gaussian kernel: its spectrum falls fast, so few columns suffice."""
     n = len(values)
     picked = values[:: max(1, n // 500)]
     gaps = np.sqrt(((picked[:, None] - picked[None]) ** 2).sum(axis=2))

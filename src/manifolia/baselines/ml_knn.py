@@ -34,7 +34,7 @@ _METRICS = (*_SPARSE, "sqeuclidean", "chebyshev", "minkowski", "canberra", "hamm
 class MLkNN(ClassifierMixin, Estimator):
     """Multi-label classifier by the label counts of the nearest rows.
 
-    One column of classes is taken for one label per class, of which the likeliest is predicted.
+    A single column of classes counts as one label per class, of which the likeliest is predicted.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ class MLkNN(ClassifierMixin, Estimator):
 
     @row_by_row
     def predict_proba(self, X: ArrayLike) -> FloatArray:
-        """Tell how likely each label is.
+        """Predict how likely each label is.
 
         Parameters
         ----------

@@ -20,7 +20,7 @@ from manifolia._core.types import ArrayLike, Callback, FloatArray, RandomState
 from manifolia._core.validate import check_number, validate_data
 from manifolia.layout.mvu import unfold, unfold_need
 
-_EDGE_BYTES = 8e3  # per row, of the pairs whose distances are kept and of what is made of them
+_EDGE_BYTES = 8e3  # per row: the pairs whose distances are kept, and what is computed from them
 
 
 class MVU(Estimator):
@@ -35,7 +35,7 @@ class MVU(Estimator):
     n_neighbors : int, default=6
         Neighbours of a row whose distances are kept; all others if there are fewer.
     random_state : int, RandomState, Generator or None, default=None
-        Of a small noise in the start.
+        Seed of the small noise in the start.
     n_jobs : int or None, default=None
         Threads; None is all cores.
     callback : callable, default=None
@@ -46,7 +46,7 @@ class MVU(Estimator):
     embedding_ : ndarray of shape (n, n_components)
         The map.
     variances_ : ndarray
-        Variance along all axes of the unfolded rows: those beyond the map are what it leaves out.
+        Variance along all axes of the unfolded rows: the map leaves out those beyond its components.
     distance_error_ : float
         Root mean square of the relative errors of neighbours' squared distances.
     n_features_in_ : int

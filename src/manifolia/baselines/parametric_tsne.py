@@ -8,8 +8,8 @@ over the pairs of a batch of m rows. The network starts as a stack of restricted
 layer with one step of contrastive divergence, and is then tuned on C by its gradient. α is the number of dimensions
 minus one, as in the paper, and at least 1.
 
-Departures: steps are Adam's, where the paper has conjugate gradients; and p is taken over the 3 × perplexity nearest
-rows of the batch, as is common since.
+Departures: steps are Adam's, where the paper uses conjugate gradients; and p is computed over the 3 × perplexity
+nearest rows of the batch, as has become common.
 
 References
 ----------
@@ -42,8 +42,8 @@ from manifolia.layout.tsne import perplexity_graph, tsne_neighbors
 from manifolia.neighbors import kneighbors
 
 _PAPER, _SMALL = (500, 500, 2000), (50, 50, 200)  # hidden units: the paper's, and a tenth of them for few rows
-_MANY = 1000  # rows from which the paper's layers are worth their time
-_PAIR_ARRAYS = 5  # arrays of doubles, one number per pair of a batch, that exist together
+_MANY = 1000  # from this many rows, the paper's layers are worth their time
+_PAIR_ARRAYS = 5  # arrays of doubles, one number per pair of a batch, that exist at the same time
 _WINDOW = 50  # steps over which the cost is averaged before it is compared with the next
 _TINY = 1e-12
 
@@ -56,20 +56,21 @@ class ParametricTSNE(PlacingMap):
     n_components : int, default=2
         Dimensions of the map.
     hidden_layer_sizes : "auto" or tuple of int, default="auto"
-        Units of the hidden layers. ``"auto"`` is the paper's (500, 500, 2000) from 1,000 rows on, and (50, 50, 200) for
-        fewer, which have too little to say for more.
+        Units of the hidden layers. ``"auto"`` is the paper's (500, 500, 2000) for 1,000 rows or more, and (50, 50, 200)
+        for fewer, which cannot train more.
     perplexity : float, default=30.0
-        Effective number of neighbours; lowered, with a warning, where a batch has fewer than three times as many rows.
+        Effective number of neighbours; lowered, with a warning, if a batch has fewer than three times as many rows.
     n_pretrain : int, default=50
-        Sweeps over the data of the pre-training of each layer; 0 starts from random weights.
+        Sweeps over the data in the pre-training of each layer; 0 starts from random weights.
     max_iter : int, default=500
-        Steps of the tuning at most, a batch each.
+        Maximum number of tuning steps, one batch each.
     batch_size : int, default=5000
-        Rows of a batch at most: the data is cut once into equal batches. All pairs of a batch are held in memory.
+        Maximum number of rows in a batch: the data is cut once into equal batches. All pairs of a batch are held in
+        memory.
     learning_rate : float, default=0.01
         Length of a step.
     tol : float, default=0.001
-        Share of the cost by which 50 steps have to lower its mean; else the tuning ends.
+        Share of the cost by which 50 steps have to lower its mean; otherwise the tuning ends.
     random_state : int, RandomState, Generator or None, default=None
         The same seed gives the same bits for any `n_jobs`.
     n_jobs : int or None, default=None
@@ -101,13 +102,12 @@ class ParametricTSNE(PlacingMap):
     n_features_in_ : int
         Features seen in ``fit``.
 
-    Notes
-    -----
-    Rows go into the network as they are, without PCA, as in the papers; only the least value of each column is
-    subtracted, and all are divided by the largest range of a column, since Boltzmann machines see values from 0 to 1.
+    Notes ----- Rows go into the network as they are, without PCA, as in the papers; only the least value of each column
+    is subtracted, and all are divided by the largest range of a column, since Boltzmann machines expect values from 0
+    to 1.
 
-    A deep network needs many rows: with a thousand or two it learns the training rows by heart and places new ones
-    poorly. `manifolia.KernelTSNE` does not.
+    A deep network needs many rows: with a thousand or two it memorises the training rows and places new ones poorly.
+    `manifolia.KernelTSNE` does not.
 
     Examples
     --------

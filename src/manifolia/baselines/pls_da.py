@@ -27,7 +27,7 @@ from manifolia.baselines._placing import TargetMap
 from manifolia.baselines._target import target_factor
 from manifolia.exceptions import ParameterError
 
-_ROUNDING = 1e-14  # of a column's largest value: spread that rounding alone may make
+_ROUNDING = 1e-14  # share of a column's largest value: a spread that rounding alone may cause
 
 
 class PLSDA(TargetMap):
@@ -38,18 +38,18 @@ class PLSDA(TargetMap):
     n_components : int, default=2
         Dimensions of the map.
     scale : bool, default=True
-        Whether columns are brought to unit variance first.
+        Whether columns are scaled to unit variance first.
     task : str, default="auto"
-        What the target asks for, as for `manifolia.RFPHATE`; numbers give PLS regression.
+        The kind of task, as for `manifolia.RFPHATE`; numbers give PLS regression.
     n_jobs : int or None, default=None
         Threads; None is all cores.
 
     Attributes
     ----------
     rotations_ : ndarray of shape (d, n_components)
-        What scaled rows are multiplied with; ``x_rotations_`` of scikit-learn's model.
+        Matrix that scaled rows are multiplied by; ``x_rotations_`` of scikit-learn's model.
     mean_, scale_ : ndarray of shape (d,)
-        What is subtracted from columns, and what they are divided by.
+        What is subtracted from the columns, and what they are divided by.
     classes_ : ndarray or None
         The classes, if the target has any.
     n_features_in_ : int
@@ -109,7 +109,8 @@ class PLSDA(TargetMap):
             if not np.any(part):
                 raise ParameterError(f"{told}, so that there is no direction to find. Pass data that varies.")
         with threads(1), warnings.catch_warnings():
-            # Components beyond what explains the target are empty; a power method that has not settled is near enough.
+            # Components beyond what explains the target are empty; a power method that has not converged is close
+            # enough.
             warnings.simplefilter("ignore", UserWarning)
             A /= np.ldexp(1.0, np.frexp(np.abs(A).max())[1] - 1)  # rotations do not depend on a common scale
             model = PLSRegression(self.n_components, scale=False).fit(A, F)
@@ -146,7 +147,7 @@ class PLSDA(TargetMap):
 
 
 def _varies(A: FloatArray) -> BoolArray:
-    """Tell which columns differ by more than rounding."""
+    """Find which columns differ by more than rounding."""
     return np.asarray(A.std(axis=0) > _ROUNDING * np.abs(A).max(axis=0))
 
 

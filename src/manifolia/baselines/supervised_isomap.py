@@ -33,7 +33,7 @@ from manifolia.baselines._target import target_classes
 from manifolia.extension.kernel_map import KernelMap
 from manifolia.layout.classical_mds import classical_mds
 
-_SQUARE_ARRAYS = 5  # n × n arrays of doubles that exist together
+_SQUARE_ARRAYS = 5  # n × n arrays of doubles that exist at the same time
 
 
 class EnhancedSupervisedIsomap(ClassMap):
@@ -46,7 +46,7 @@ class EnhancedSupervisedIsomap(ClassMap):
     n_neighbors : int, default=10
         Neighbours of a row; all others if there are fewer.
     alpha : float, default=0.5
-        Between 0 and 1: how near rows of different classes may be.
+        Between 0 and 1: how close rows of different classes may be.
     n_jobs : int or None, default=None
         Threads; None is all cores.
 
@@ -65,7 +65,7 @@ class EnhancedSupervisedIsomap(ClassMap):
     -----
     Classes that lie apart are pieces of the graph of neighbours; pieces are joined by their nearest pairs.
 
-    The map separates training rows of different classes by construction, with shuffled labels too. Judge it by new
+    The map separates training rows of different classes by construction, even with shuffled labels. Judge it by new
     rows only: ``transform`` places rows without their class, training rows included, so ``fit_transform`` and
     ``transform`` differ.
 
@@ -121,7 +121,7 @@ class EnhancedSupervisedIsomap(ClassMap):
         return self
 
     def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
-        """Bytes at the peak of a fit: the distances of all pairs, and what is made of them."""
+        """Bytes at the peak of a fit: the distances of all pairs, and what is computed from them."""
         n, d = X.shape
         return 8.0 * n * (_SQUARE_ARRAYS * n + 2 * d)
 
@@ -152,7 +152,7 @@ def along_graph(D: FloatArray, k: int) -> FloatArray:
     # 32-bit indices: SciPy 1.12 finds no paths with others.
     rows = np.repeat(np.arange(n, dtype=np.int32), k)
     columns = near.ravel().astype(np.int32)
-    least = np.finfo(np.float64).tiny  # an edge of length 0 would be no edge
+    least = np.finfo(np.float64).tiny  # an edge of length 0 would not be stored
     edges = csr_array((np.maximum(D[rows, columns], least), (rows, columns)), shape=(n, n))
     count, labels = connected_components(edges, directed=False)
     if count > 1:
@@ -164,7 +164,7 @@ def along_graph(D: FloatArray, k: int) -> FloatArray:
 
 
 def _joins(D: FloatArray, labels: IntArray, count: int) -> IntArray:
-    """For each pair of pieces the nearest rows."""
+    """The nearest rows of each pair of pieces."""
     pairs = []
     for here, there in itertools.combinations([np.flatnonzero(labels == piece) for piece in range(count)], 2):
         i, j = np.unravel_index(int(np.argmin(D[np.ix_(here, there)])), (len(here), len(there)))

@@ -29,7 +29,7 @@ from manifolia.baselines._placing import ClassMap, signs
 from manifolia.baselines._target import target_classes
 from manifolia.neighbors import NeighborIndex
 
-_SQUARE_ARRAYS = 5  # n × n arrays of doubles that exist together
+_SQUARE_ARRAYS = 5  # n × n arrays of doubles that exist at the same time
 
 
 class EnhancedSupervisedLLE(ClassMap):
@@ -42,7 +42,7 @@ class EnhancedSupervisedLLE(ClassMap):
     n_neighbors : int, default=10
         Neighbours of a row; all others if there are fewer.
     alpha : float, default=0.5
-        Between 0 and 1: how near rows of different classes may be.
+        Between 0 and 1: how close rows of different classes may be.
     regularization : float, default=0.001
         Added to the neighbours' products, as a share of their trace.
     n_jobs : int or None, default=None
@@ -60,8 +60,8 @@ class EnhancedSupervisedLLE(ClassMap):
     Notes
     -----
     If the classes fall apart into unconnected groups, LLE has as many answers as there are groups, and the map shows
-    one point a group: with more classes than `n_components` raise `n_neighbors` or `alpha`. ``transform`` places rows
-    without their class; a training row is its own nearest, and stays where it is.
+    one point per group: with more classes than `n_components`, raise `n_neighbors` or `alpha`. ``transform`` places
+    rows without their class; a training row is its own nearest row, and stays where it is.
 
     Examples
     --------
@@ -120,7 +120,7 @@ class EnhancedSupervisedLLE(ClassMap):
             near = np.argsort(D, axis=1, kind="stable")[:, : self._k]
             W = np.eye(n)
             W[np.arange(n)[:, None], near] -= reconstruction(self._rows, self._rows, near, self.regularization)
-            # The smallest eigenvector is constant: it tells nothing.
+            # The smallest eigenvector is constant and carries no information.
             vectors = eigh(W.T @ W, subset_by_index=[1, self.n_components])[1]
         self.embedding_ = (vectors * signs(vectors) * np.sqrt(n)).astype(checked.dtype)
         self._index = NeighborIndex(self._rows, exact=True)
@@ -128,7 +128,7 @@ class EnhancedSupervisedLLE(ClassMap):
         return self
 
     def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
-        """Bytes at the peak of a fit: the distances of all pairs, and what is made of them."""
+        """Bytes at the peak of a fit: the distances of all pairs, and what is computed from them."""
         n, d = X.shape
         return 8.0 * n * (_SQUARE_ARRAYS * n + 2 * d)
 
@@ -161,7 +161,7 @@ class EnhancedSupervisedLLE(ClassMap):
 
 
 def reconstruction(Q: FloatArray, X: FloatArray, near: IntArray, regularization: float) -> FloatArray:
-    """Write rows as means of others: weights that sum to 1 and come nearest."""
+    """Write rows as means of others: the weights that sum to 1 and come closest."""
     k = near.shape[1]
     out = np.empty(near.shape)
     for i, row in enumerate(Q):

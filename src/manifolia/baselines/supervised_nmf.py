@@ -4,9 +4,9 @@
 
 L = diag(S 1) − S is the Laplacian of the similarities S (1 within a class), and D is 1 between classes: as V is not
 negative, Vᵢ·Vⱼ is small only if two rows have no part in common. Both are scaled by the number of rows, so that the
-weights mean the same for any of it. The last term is ours: without it a smaller V and a larger U would evade the
-others. The updates multiply by the ratio of the gradient's negative part to its positive
-part, and never raise the objective. Sums over classes replace S V and D V, so that no n × n matrix is formed.
+weights mean the same for any number. The last term is ours: without it a smaller V and a larger U would evade the
+others. The updates multiply by the ratio of the gradient's negative part to its positive part, and never raise the
+objective. Sums over classes replace S V and D V, so that no n × n matrix is formed.
 
 References
 ----------
@@ -36,18 +36,18 @@ _EPSILON = 1e-12  # keeps ratios finite where a part vanishes
 
 
 class SupervisedNMF(ClassMap):
-    """Non-negative factors, with classes drawn together and apart.
+    """Non-negative factors that pull each class together and push classes apart.
 
     Parameters
     ----------
     n_components : int, default=2
         Parts; the dimensions of the map.
     similarity : float, default=1.0
-        Weight λ_s of drawing the rows of a class together.
+        Weight λ_s of pulling the rows of a class together.
     dissimilarity : float, default=1.0
         Weight λ_d of keeping classes from sharing parts.
     max_iter : int, default=500
-        Updates at most.
+        Maximum number of updates.
     tol : float, default=1e-5
         Relative change of the objective, over ten updates, below which to stop.
     random_state : int, RandomState, Generator or None, default=None
@@ -64,7 +64,7 @@ class SupervisedNMF(ClassMap):
     n_iter_ : int
         Updates made.
     shift_ : ndarray of shape (d,)
-        What is subtracted from columns so that their least value is 0.
+        What is subtracted from columns so that their smallest value is 0.
     classes_ : ndarray
         The classes.
     n_features_in_ : int
@@ -72,7 +72,7 @@ class SupervisedNMF(ClassMap):
 
     Notes
     -----
-    Columns are shifted to begin at 0, since factors cannot be negative; values of new rows below that count as 0.
+    Columns are shifted to start at 0, since factors cannot be negative; values of new rows below that count as 0.
     ``transform`` finds the parts of rows without their class, so it differs from ``fit_transform``.
 
     Examples

@@ -6,10 +6,10 @@ Dependence is measured by the Hilbert–Schmidt criterion with a kernel L of the
 
 H the centring. With L = F Fᵀ the solution is the left singular vectors of Xᵀ H F: no n × n matrix is formed. In the
 feature space of a kernel K the coefficients are β = H F V S⁻¹ from the eigenvectors V and eigenvalues S² of
-Fᵀ H K H F, small as the target is narrow.
+Fᵀ H K H F, which is small if the target is narrow.
 
-The target has only a few directions (one less than classes). Components beyond them are the principal components of
-what is left of the data, in the same space; the papers do not say what they take.
+The target has only a few directions (one fewer than classes). Components beyond them are the principal components of
+what is left of the data, in the same space; the papers do not say what they use.
 
 References
 ----------
@@ -52,10 +52,10 @@ class SupervisedPCA(TargetMap):
     n_components : int, default=2
         Dimensions of the map.
     target_kernel : {"auto", "delta", "linear", "rbf"}, default="auto"
-        How targets are compared: as equal or not (classes), by product or by a Gaussian (numbers). ``"auto"``: equal or
-        not, and by product.
+        How targets are compared: as equal or not (classes), by product or by a Gaussian (numbers). ``"auto"``: equality
+        for classes, product for numbers.
     task : str, default="auto"
-        What the target asks for, as for `manifolia.RFPHATE`.
+        The kind of task, as for `manifolia.RFPHATE`.
     n_jobs : int or None, default=None
         Threads; None is all cores.
 
@@ -66,7 +66,7 @@ class SupervisedPCA(TargetMap):
     mean_ : ndarray of shape (d,)
         Centre of the data.
     n_supervised_ : int
-        How many of them the target determines; the rest are principal components of what is left.
+        Number of components that the target determines; the rest are principal components of what is left.
     n_features_in_ : int
         Features seen in ``fit``.
 
@@ -119,7 +119,7 @@ class SupervisedPCA(TargetMap):
             if missing:
                 _, left, V = svd(A - (A @ U) @ U.T, full_matrices=False)
                 U = np.hstack((U, V[left > _RANK * max(left[0], np.finfo(float).tiny)][:missing].T))
-                # Where no variance is left, any direction will do that is at right angles to the others.
+                # Where no variance is left, any direction at right angles to the others will do.
                 U = np.hstack((U, np.linalg.qr(np.hstack((U, np.eye(d))))[0][:, U.shape[1] : self.n_components]))
         self.components_ = (U * signs(U)).T
         self._n_features_out = self.n_components
@@ -159,9 +159,10 @@ class KernelSupervisedPCA(TargetMap):
     kernel : {"rbf", "linear", "poly"}, default="rbf"
         Kernel of the rows; with ``"linear"`` it is `SupervisedPCA`.
     gamma : float or None, default=None
-        Of ``"rbf"`` and ``"poly"``; None: one over the median squared distance, and one over the number of features.
+        Parameter of ``"rbf"`` and ``"poly"``; None: one over the median squared distance for the first, and one over
+        the number of features for the second.
     degree : int, default=3
-        Of ``"poly"``.
+        Degree of ``"poly"``.
     target_kernel : {"auto", "delta", "linear", "rbf"}, default="auto"
         As for `SupervisedPCA`.
     task : str, default="auto"
@@ -174,7 +175,7 @@ class KernelSupervisedPCA(TargetMap):
     dual_coef_ : ndarray of shape (n, n_components)
         β: a row's place is k(x, X) β.
     n_supervised_ : int
-        How many components the target determines.
+        Number of components that the target determines.
     gamma_ : float
         The width that was used.
     n_features_in_ : int
@@ -285,7 +286,7 @@ class KernelSupervisedPCA(TargetMap):
         return np.asarray(pairwise_kernels(A, self._X, metric=self.kernel, **more[self.kernel]))
 
     def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
-        """Bytes at the peak of a fit: the kernel of all pairs, and what is made of it."""
+        """Bytes at the peak of a fit: the kernel of all pairs, and what is computed from it."""
         n, d = X.shape
         is_enough = _directions(y, n, self.task, self.target_kernel) >= self.n_components
         return 8.0 * n * (n * (1 if is_enough else _LEFT_ARRAYS) + d + _FACTOR)
@@ -311,7 +312,7 @@ class KernelSupervisedPCA(TargetMap):
 
 
 def _directions(y: ArrayLike | None, n: int, task: str, kernel: str) -> int:
-    """Tell how many directions a target determines at most."""
+    """Return how many directions a target determines at most."""
     if y is None:
         return 0
     factor = target_factor(y, n, task=task, kernel=kernel)

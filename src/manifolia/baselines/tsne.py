@@ -24,7 +24,7 @@ from manifolia.layout.tsne import perplexity_graph, tsne_layout, tsne_neighbors,
 from manifolia.neighbors import kneighbors
 from manifolia.neighbors.exact import search_need
 
-_BASE = 20e6  # bytes of the grid and of what threads work with
+_BASE = 20e6  # bytes of the grid and of the threads' work space
 _METRICS = ("euclidean", "cosine", "manhattan", "precomputed")
 
 
@@ -45,7 +45,7 @@ class TSNE(Estimator):
     metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
         Distance of rows; ``"precomputed"``: X holds the distances of all pairs.
     random_state : int, RandomState, Generator or None, default=None
-        Of a small noise in the start, and of approximate neighbours in large tables.
+        Seed of the small noise in the start, and of approximate neighbours in large tables.
     n_jobs : int or None, default=None
         Threads; None is all cores. The map does not depend on it.
     verbose : bool, default=False

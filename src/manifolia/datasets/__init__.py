@@ -7,7 +7,7 @@
 ``load("home:iris")``     the data home's file where a bundled set has the same name
 ========================  ==================================================================================
 
-The data home is the argument ``data_home=``, else the environment variable ``MANIFOLIA_DATA``, else the
+The data home is the argument ``data_home=``, otherwise the environment variable ``MANIFOLIA_DATA``, otherwise the
 user's cache folder (`get_data_home`). Nothing is downloaded unless ``load(..., download=True)`` asks for it.
 """
 

@@ -1,7 +1,7 @@
 """From what a file holds to what a user gets: features, target, split, names.
 
-A Bunch of `manifolia.datasets.load` always has the same keys; ``split``, ``image_shape``, ``feature_table``
-and the further arrays of an npz file are there where the set has them.
+A Bunch of `manifolia.datasets.load` always has the same keys; ``split``, ``image_shape``, ``feature_table`` and further
+arrays of an npz file are there if the set has them.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ def _bunch(
     **parts: Any,
 ) -> Bunch:
     task = class_names = None
-    # With a target of the user's choice the catalogue cannot tell the task.
+    # With a target of the user's choice, the catalogue does not know the task.
     if known is not None and columns == known.target:
         task = None if known.task == "none" else known.task
         if task == "classification":
@@ -263,6 +263,6 @@ def _output_names(stored: Array | None, prefix: str, n_outputs: int) -> list[str
 
 
 def _distinct(names: list[str]) -> list[str]:
-    """Names that occur twice (two genes share a symbol) get the number of their column."""
+    """Names that occur twice (genes that share a symbol) get the number of their column."""
     counts = Counter(names)
     return [name if counts[name] == 1 else f"{name} #{j}" for j, name in enumerate(names)]

@@ -1,8 +1,8 @@
 """Toy classes drawn from a formula, so that the relevant columns, the centres and the class border are known.
 
 Every function returns a scikit-learn ``Bunch`` with ``data`` (ndarray), ``target``, ``feature_names``,
-``description`` and the truth under names of its own, which its docstring lists.
-Rows are in random order, so that a split without shuffling stays fair.
+``description`` and the truth under its own names, which its docstring lists. Rows are in random order, so that a split
+without shuffling stays fair.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def make_relevant_blobs(
     n_relevant : int, default=5
         Columns in which the class centres differ.
     n_noise : int, default=95
-        Columns of standard Gaussian noise that know nothing of the class.
+        Columns of standard Gaussian noise that are unrelated to the class.
     separation : float, default=6.0
         Distance of the two nearest centres; the standard deviation within a class is 1 in every column.
     random_state : int, RandomState, Generator or None, default=None
@@ -100,8 +100,8 @@ def make_sin_inverse(
     x_min : float, default=0.03
         The left end of the domain, above 0 and below 1: 1/x has no finite integral down to 0.
     balanced : bool, default=False
-        Whether both classes get equally many rows, as in the paper's learning curve (class 1 one more when
-        `n_samples` is odd). Without, rows are plain draws.
+        Whether both classes get the same number of rows, as in the paper's learning curve (class 1 gets one more if
+        `n_samples` is odd). Otherwise rows are plain draws.
     random_state : int, RandomState, Generator or None, default=None
         The draws.
 
@@ -118,10 +118,10 @@ def make_sin_inverse(
     balanced = check_bool(balanced, "balanced")
     rng = as_generator(random_state)
 
-    # The paper gives neither the domain nor where it is cut near 0. y spans the range of the sine. The default
-    # cut was chosen to fit: of eight tried from 0.005 to 0.1, at 0.03 a forest of 150 trees on 2000 rows comes
-    # nearest to the paper's 96.5 % for its forest kernel (96.4 % in one draw; 98 % at 0.1, 86 % at 0.005). So
-    # reaching the paper's figure with this default confirms the choice of the cut, not the paper.
+    # The paper gives neither the domain nor where it is cut near 0. y spans the range of the sine. The default cut was
+    # chosen to fit: of eight values tried from 0.005 to 0.1, a forest of 150 trees on 2000 rows comes closest at 0.03
+    # to the paper's 96.5 % for its forest kernel (96.4 % in one draw; 98 % at 0.1, 86 % at 0.005). So reaching the
+    # paper's figure with this default confirms the choice of the cut, not the paper.
     data = _draw_sin_inverse(rng, n_samples, x_min)
     if balanced:
         wanted = (n_samples // 2, n_samples - n_samples // 2)
@@ -155,8 +155,8 @@ def make_unbalanced_clusters(
 ) -> Bunch:
     """Draw two spherical Gaussian clusters of very different size.
 
-    Liao, Luo and Ma (2023, section 3.1) have 10 points in one class and 50 in the other and do not say how they
-    are drawn: Gaussians, ten columns and centres six standard deviations apart are our choice.
+    Liao, Luo and Ma (2023, section 3.1) have 10 points in one class and 50 in the other, and do not say how they are
+    drawn: Gaussians, ten columns and centres six standard deviations apart are our choice.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def make_unbalanced_clusters(
     separation = check_number(separation, "separation", low=0)
     rng = as_generator(random_state)
 
-    # The clusters are moved apart along the diagonal, so that every column takes an equal part.
+    # The clusters are moved apart along the diagonal, so that every column contributes equally.
     centers = np.zeros((2, n_features))
     centers[1] = separation / math.sqrt(n_features)
     target = rng.permutation(np.repeat(np.arange(2), counts))
@@ -201,9 +201,8 @@ def make_unbalanced_clusters(
 def make_iris_noise(n_noise: int = 1000, *, random_state: RandomState = None) -> Bunch:
     """Hide the four measurements of Fisher's Iris among columns of Gaussian noise.
 
-    Rhodes, Cutler, Wolf and Moon (RF-PHATE, section 5.4 and appendix D): every noise column has variance 1
-    and a mean of its own, uniform on [−1, 1]. The paper then centres and scales all columns; that is left to
-    the caller.
+    Rhodes, Cutler, Wolf and Moon (RF-PHATE, section 5.4 and appendix D): every noise column has variance 1 and its own
+    mean, uniform on [−1, 1]. The paper then centres and scales all columns; that is left to the caller.
 
     Parameters
     ----------

@@ -47,14 +47,14 @@ class Entry(NamedTuple):
 
 
 def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
-    """Tell which folder the data sets are read from.
+    """Return the folder that data sets are read from.
 
     Parameters
     ----------
     data_home : path, default=None
-        The folder; None takes the environment variable ``MANIFOLIA_DATA``, and where that is not set the
-        folder ``manifolia`` in the user's cache: ``%LOCALAPPDATA%`` on Windows, ``~/Library/Caches`` on
-        macOS, ``$XDG_CACHE_HOME`` or ``~/.cache`` elsewhere.
+        The folder; None takes the environment variable ``MANIFOLIA_DATA``, and if that is not set, the folder
+        ``manifolia`` in the user's cache: ``%LOCALAPPDATA%`` on Windows, ``~/Library/Caches`` on macOS,
+        ``$XDG_CACHE_HOME`` or ``~/.cache`` elsewhere.
 
     Returns
     -------
@@ -135,9 +135,9 @@ def find(name: str, home: Path) -> Entry:
     Raises
     ------
     DataHomeError
-        If it is not there, with what is there and the nearest name.
+        If it is not there, with a list of what is there and the closest name.
     ValueError
-        If two files carry the name.
+        If two files have the name.
     """
     listed = scan(home)
     entries = listed.get(name, [])

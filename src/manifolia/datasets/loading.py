@@ -39,8 +39,8 @@ def load(
         Folder with the files; None takes the environment variable ``MANIFOLIA_DATA``, then the user's cache
         (`get_data_home`).
     download : bool, default=False
-        Whether OpenML is asked for a set that is neither bundled nor in the data home. Its copy is kept in
-        scikit-learn's own cache and comes with OpenML's columns and class labels.
+        Whether to ask OpenML for a set that is neither bundled nor in the data home. The copy is kept in scikit-learn's
+        own cache and comes with OpenML's columns and class labels.
     target : str or sequence of str, default=None
         Target column(s) of a table or of the labels of counts, or the target array of an npz file. None takes
         the known target; a file that is not in the catalogue has none, except for the array ``y``.
@@ -51,12 +51,12 @@ def load(
         ``data`` : DataFrame of the features for tables, ndarray for matrices, ``csr_array`` for counts, with
         values and types as stored. ``target`` : Series (DataFrame for several) for tables, else ndarray; None
         if there is none; two-dimensional for multi-label sets. ``frame`` : DataFrame, for tables all columns
-        as stored, else what is known of each row besides the features. ``feature_names``, ``target_names`` :
-        list of str. ``class_names`` : dict from class to a readable name, None unless a known classification.
-        ``task`` : "classification", "regression", "multilabel" or None. ``identifiers`` : columns of
-        ``frame`` that only name a row. ``description``, ``name``, ``source`` : str. Where the set has them:
-        ``split`` (array of "train" and "test"), ``image_shape``, ``feature_table`` (DataFrame on the columns
-        of counts), and further arrays of an npz file under their own names, such as ``pose``.
+        as stored, otherwise what is known about each row besides the features. ``feature_names``, ``target_names`` :
+        list of str. ``class_names`` : dict from class to a readable name, None unless a known classification. ``task``
+        : "classification", "regression", "multilabel" or None. ``identifiers`` : columns of ``frame`` that only name a
+        row. ``description``, ``name``, ``source`` : str. Where the set has them: ``split`` (array of "train" and
+        "test"), ``image_shape``, ``feature_table`` (DataFrame on the columns of counts), and further arrays of an npz
+        file under their own names, such as ``pose``.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def _from_openml(name: str, target: tuple[str, ...] | None) -> Bunch:
             f"OpenML did not give a data set named {remote!r}: {error} Check the name and the network."
         ) from error
     if known is not None and len(raw.frame) != known.n_rows:
-        # The name would then mean one set here and another one there.
+        # The name would then mean different sets on different machines.
         raise DataHomeError(
             f"OpenML's {remote!r} has {len(raw.frame)} rows and the set known as {name!r} has {known.n_rows}: it is "
             f"another edition. To have it all the same, call sklearn.datasets.fetch_openml({remote!r})."

@@ -1,7 +1,7 @@
 """Toy manifolds drawn from a formula, so that geodesics, positions and tangents are known.
 
 Every function returns a scikit-learn ``Bunch`` with ``data`` (ndarray), ``target``, ``feature_names``,
-``description`` and the truth under names of its own, which its docstring lists.
+``description`` and the truth under its own names, which its docstring lists.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def make_tree(
 
     The branches point in mutually orthogonal directions. Branch 0 starts at the origin, and two branches of
     length 1 start at the tip of each earlier one: branch b at the tip of branch (b − 1) // 2. Because the
-    directions are orthonormal, the way between two points *along the tree* is the sum of the absolute
-    differences of their ``coordinates``: ``scipy.spatial.distance.cdist(c, c, "cityblock")``.
+    directions are orthonormal, the path between two points *along the tree* is the sum of the absolute differences of
+    their ``coordinates``: ``scipy.spatial.distance.cdist(c, c, "cityblock")``.
 
     Parameters
     ----------
@@ -109,8 +109,7 @@ def make_swiss_roll(
     n_samples : int, default=1000
         Rows.
     noise : float, default=0.0
-        Standard deviation of the Gaussian noise on the three columns; the truth is that of the points before
-        it.
+        Standard deviation of the Gaussian noise on the three columns; the truth is that of the points without noise.
     height : float, default=21.0
         The roll's width along the second column.
     random_state : int, RandomState, Generator or None, default=None
@@ -155,8 +154,8 @@ def make_swiss_roll(
 def make_sine(n_samples: int = 200, *, noise: float = 0.0, random_state: RandomState = None) -> Bunch:
     """Make the curve (z, sin z, sin 2z, sin 3z) at equally spaced z on [−π, π].
 
-    Liao, Luo and Ma (2023, appendix D). The paper also speaks of a classification error on this set without
-    naming classes; none are made here, and the target is z.
+    Liao, Luo and Ma (2023, appendix D). The paper also mentions a classification error on this set without naming
+    classes; there are none here, and the target is z.
 
     Parameters
     ----------

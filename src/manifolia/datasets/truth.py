@@ -1,4 +1,4 @@
-"""What the toy sets share: how the truth is handed over, and labels in even numbers."""
+"""What the toy sets share: how the truth is passed on, and labels in equal numbers."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Which features shape a map, for any map that can place rows: give a row other values and see how far it moves.
+"""Which features shape a map, for any map that can place rows: change a row's values and see how far it moves.
 
 `displacements` is that step; T places a row, and a feature may be a group of columns that belong together (those of one
-category). A feature that the map does not use moves nothing.
+category). A feature that the map does not use does not move anything.
 
 **The map** (`importance`). Row i gets, in feature f alone, the value of a row j that is similar to it in all *other*
 features, and is placed again:
@@ -11,16 +11,17 @@ features, and is placed again:
 N_i(−f) are the k nearest rows by the standardised features without f: mixing within similar rows keeps to combinations
 that occur (conditional permutation; Strobl et al. 2008), so that a feature which the others determine gets little.
 
-The null: the same rows with the values of rows that lie where they lie *in the map*,
+The null: the same rows with the values of rows that lie in the same place *of the map*,
 
     o_if = mean over j ∈ M_i of ‖ T(x_i with x_if ← x_jf) − T(x_i) ‖,        M_i: the k nearest in the map.
 
-These are values that the map does not tell apart. If, given the other features, x_f has nothing to do with a row's
-place, both donors' values are drawn alike and s_if − o_if is as often above 0 as below; if it has, the values of
-neighbours in the map are nearer to the row's own, and s_if > o_if. The test flips the signs of the rows' differences
-and compares with the largest feature of each flip (Westfall and Young 1993), so that the p-values hold for all features
-together. They speak of the map, not of the world: a forest that has split on noise lets noise move rows a little, those
-it has not seen included, and with enough rows that little is significant. `mean` − `null` says how much it matters.
+These are values that the map cannot distinguish. If, given the other features, x_f is unrelated to a row's place, the
+values of both kinds of donors have the same distribution, and s_if − o_if is above 0 as often as below. If it is
+related, the values of neighbours in the map are closer to the row's own, and s_if > o_if. The test flips the signs of
+the rows' differences and compares with the largest feature of each flip (Westfall and Young 1993), so that the p-values
+hold for all features together. They are about the map, not about the world: a forest that has split on noise lets noise
+move rows a little, even rows that it has not seen, and with enough rows that little is significant. `mean` − `null`
+says how much it matters.
 
 References
 ----------
@@ -44,7 +45,7 @@ from manifolia._core.types import Array, ArrayLike, Callback, FloatArray, IntArr
 from manifolia._core.validate import check_matrix, check_number, is_sparse
 from manifolia.exceptions import ParameterError, ParameterTypeError
 
-_POOL = 2000  # rows, at most, among which similar ones are looked for
+_POOL = 2000  # maximum number of rows among which similar ones are searched for
 _LEAST_POOL = 200
 _COMPARISONS = 400_000_000  # row × pool × feature comparisons that decide how large the pool may be: a few seconds
 _POOL_CELLS = 40_000_000  # numbers of the pool in double precision: 320 MB
@@ -58,9 +59,9 @@ class Displacement(NamedTuple):
     # (g,): mean over the rows, in units of `spread`: 1 is as far as rows lie from the middle of the map
     mean: FloatArray
     null: FloatArray  # (g,): the same with values of rows that lie in the same place of the map
-    # (g,): how often chance makes the largest feature stand out from its null as this one does; for all together
+    # (g,): how often chance makes the largest feature stand out from its null as much as this one; for all together
     p_value: FloatArray
-    rows: IntArray  # (r,): rows that were asked about
+    rows: IntArray  # (r,): the rows
     per_row: FloatArray  # (r, g): displacement of each row
     null_per_row: FloatArray  # (r, g): its null
     spread: float  # Root mean square distance of rows from the middle of the map, in its own units
@@ -77,7 +78,7 @@ def displacements(
     """Measure how far rows move when groups of columns take other values: (rows, groups, donors).
 
     For each group, `values` has those of k donors, (k, columns), or of k donors for each row, (rows, k, columns). A
-    donor that has the row's own values moves it by 0 and is not placed. `home`: the places of the rows, if known.
+    donor with the row's own values moves it by 0 and is not placed. `home`: the places of the rows, if known.
     """
     home = place(X) if home is None else home
     given = [np.broadcast_to(one, (len(X), *one.shape[-2:])) for one in values]
@@ -112,10 +113,10 @@ def importance(
 ) -> Displacement:
     """Measure how far rows move in a map when a feature takes the values of similar rows.
 
-    It costs at most 2 · r · g · k placements (r rows, g groups, k neighbours), less where a donor has the row's own
-    value, and the search of similar rows, r · g · 2000 comparisons. 200 rows with 64 features and 10 neighbours are
-    up to 256,000 placements. The time of one placement does not depend on the other rows, so fewer rows are that much
-    faster; a single one is quick enough to ask while looking at a map.
+    It costs at most 2 · r · g · k placements (r rows, g groups, k neighbours), fewer where a donor has the row's own
+    value, and the search for similar rows, r · g · 2000 comparisons. 200 rows with 64 features and 10 neighbours take
+    up to 256,000 placements. The time of one placement does not depend on the other rows, so fewer rows are faster in
+    proportion; a single one is quick enough to ask for while looking at a map.
     """
     if not hasattr(model, "transform"):
         raise ParameterTypeError(
@@ -197,7 +198,7 @@ def _dense(X: Any) -> FloatArray:
 
 
 def _standardised(own: FloatArray, donors: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both by the donors' mean and standard deviation; what is missing is put at the mean."""
+    """Both standardised by the donors' mean and standard deviation; missing values are put at the mean."""
     known = ~np.isnan(donors)
     count = np.maximum(known.sum(axis=0), 1)
     centre = np.where(known, donors, 0.0).sum(axis=0, dtype=np.float64) / count
@@ -216,7 +217,7 @@ def _squares(A: FloatArray, B: FloatArray) -> FloatArray:
 
 
 def _nearest(squares: FloatArray, same: Array, k: int) -> IntArray:
-    """Return the k nearest of every row, the row itself not among them; which of them comes first does not matter."""
+    """Return the k nearest of every row, without the row itself; their order does not matter."""
     apart = np.where(same, np.inf, squares)
     return np.argpartition(apart, k - 1, axis=1)[:, :k]
 

@@ -1,4 +1,4 @@
-"""Gauges as the paper makes them: tangent spaces embedded by themselves (Eq. 5 to 11). For reproduction.
+"""Gauges as the paper makes them: tangent spaces embedded separately (Eq. 5 to 11). For reproduction.
 
 1. The bases V_i of neighbouring points are aligned, O_ij = the orthonormal matrix next to V_iᵀ V_j (Eq. 5), and every
    basis gets a rotation R_i such that V_i R_i is nearly V_j R_j along the graph: first along a spanning tree of the
@@ -9,8 +9,8 @@
 
 Departures from the paper. Without step 1 the signs of the directions are arbitrary and Eq. (7) is 0 on average whatever
 the data; the paper does not say how it orients them. Eq. (5) prints V_j V_iᵀ, a p × p matrix, for V_iᵀ V_j. Eq. (11)
-attracts only (Eq. 35 and 36) and is least for equal gauges, which the descent comes near to on a closed surface: the
-order of the angles is kept, not their size. With UMAP's repulsion beside it the order was kept half as well.
+only attracts (Eq. 35 and 36) and is smallest for equal gauges, which the descent approaches on a closed surface: the
+order of the angles is kept, not their size. With UMAP's repulsion added, the order was kept half as well.
 
 ======  ==============================================  =============
 symbol  meaning                                         shape
@@ -62,7 +62,7 @@ def embedded_gauges(
     *,
     random_state: RandomState = None,
 ) -> EmbeddedGauges:
-    """Embed the tangent spaces by themselves (Eq. 5 to 11)."""
+    """Embed the tangent spaces separately (Eq. 5 to 11)."""
     n, c = spaces.indices.shape[0], n_components
     if spaces.coordinates.shape[2] < c:
         raise ParameterError(
@@ -83,13 +83,13 @@ def embedded_gauges(
     near = kneighbors(flat, spaces.indices.shape[1], metric="cosine", random_state=search_seed)
     angles = fuzzy_graph(near).graph  # Eq. (8)
     start = direction_start(flat, c * c)
-    # Eq. (9) to (11): their derivative attracts only, Eq. (35) and (36)
+    # Eq. (9) to (11): their derivative only attracts, Eq. (35) and (36)
     placed = edge_layout(angles, start, by_angle=True, n_negatives=0, repulsion=0.0, random_state=layout_seed).Y
     return EmbeddedGauges(rotations, nearest_frame(placed.reshape(n, c, c)))
 
 
 def synchronize(V: FloatArray, graph: Sparse) -> FloatArray:
-    """Find rotations that make neighbouring bases as equal as they can be."""
+    """Find rotations that make neighbouring bases as equal as possible."""
     n, p, c = V.shape
     upper = sp.coo_array(sp.triu(graph, k=1))
     rows, columns, weights = upper.row, upper.col, upper.data.astype(np.float64)
@@ -147,7 +147,7 @@ def embedded_directions(embedded: EmbeddedGauges) -> FloatArray:
 def place_gauges(
     embedded: EmbeddedGauges, spaces: TangentSpaces, new: TangentSpaces, X: Any, query: Any
 ) -> EmbeddedGauges:
-    """Give new rows gauges: their basis is aligned with those of their neighbours, whose mean frame they get."""
+    """Give new rows gauges: align their basis with those of their neighbours, and take the neighbours' mean frame."""
     c = embedded.frames.shape[1]
     m = new.indices.shape[0]
     placed = EmbeddedGauges(np.empty((m, c, c)), np.empty((m, c, c)))

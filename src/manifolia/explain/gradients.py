@@ -5,8 +5,8 @@
     arrow of feature f in the map:          B V_fᵀ
 
 with v_l the tangent directions, V_f the row of feature f in them, σ_l their singular values and B the pull-back of the
-point (`manifolia.explain.pullback`). Everything is computed for the points and features asked for; Eq. (4) counts every
-direction alike, so that it depends strongly on the number of directions, the weighted form does not.
+point (`manifolia.explain.pullback`). Everything is computed only for the points and features asked for. Eq. (4) counts
+every direction alike, so it depends strongly on the number of directions; the weighted form does not.
 
 ======  ==========================================================  ==================
 symbol  meaning                                                     shape
@@ -56,21 +56,21 @@ def feature_importance(
     lift: FloatArray | None = None,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Tell how much each feature varies along the tangent space of a point (Eq. 4).
+    """Measure how much each feature varies along the tangent space of a point (Eq. 4).
 
     Parameters
     ----------
     spaces : TangentSpaces
         Tangent spaces.
     X : ndarray or csr_array of shape (n, p)
-        The rows that the neighbours are.
+        The rows that the neighbours are taken from.
     rows : int, slice, array-like of int or bool, default=None
         Which points; None: all.
     features : int, slice, array-like of int or bool, default=None
         Which features; None: all.
     kind : {"gradient", "variance"}, default="gradient"
-        Length of the feature's gradient on the manifold (Eq. 4), or the same with directions weighted by how much of
-        the neighbours' variance they hold.
+        Length of the feature's gradient on the manifold (Eq. 4), or the same with directions weighted by their share of
+        the neighbours' variance.
     d : int, default=None
         How many directions; None: ``spaces.dim``.
     query : ndarray or csr_array of shape (n_q, p), default=None
@@ -83,7 +83,7 @@ def feature_importance(
     Returns
     -------
     ndarray of float64 of shape (n_rows, n_features)
-        Between 0, the tangent space lies across the feature, and 1, it holds the feature's axis.
+        From 0 (the tangent space is perpendicular to the feature) to 1 (it contains the feature's axis).
     """
     check_option(kind, "kind", ("gradient", "variance"))
     d = spaces.dim if d is None else d
@@ -120,9 +120,9 @@ def feature_gradients(
     spaces : TangentSpaces
         Tangent spaces.
     pullback : Pullback
-        Of the same points.
+        Pull-backs of the same points.
     X : ndarray or csr_array of shape (n, p)
-        The rows that the neighbours are.
+        The rows that the neighbours are taken from.
     rows : int, slice, array-like of int or bool, default=None
         Which points; None: all.
     features : int, slice, array-like of int or bool, default=None
@@ -158,8 +158,8 @@ def _in_parts(run: Callable[[slice], FloatArray], n: int, numbers: int, n_jobs: 
 def with_neighbors(arrows: FloatArray, around: FloatArray, nearest: IntArray) -> FloatArray:
     """Average the arrows of every point with those of its neighbours, rows `nearest` of `around`.
 
-    One pass takes out what is noise of single neighbourhoods; it helps where features vary smoothly over the data, such
-    as pixels, and not where they are sparse counts.
+    One pass removes the noise of single neighbourhoods; it helps where features vary smoothly over the data, such as
+    pixels, but not for sparse counts.
     """
     total = arrows.copy()
     for column in nearest.T:
@@ -177,7 +177,7 @@ def arrow_reliability(
     *,
     n_jobs: int | None = None,
 ) -> FloatArray:
-    """Tell how well each arrow predicts its feature at those of the point's neighbours that the map keeps together."""
+    """Measure how well each arrow predicts its feature at the neighbours of the point that the map keeps together."""
     points = row_numbers(rows, spaces.indices.shape[0])
     columns = row_numbers(features, X.shape[1], "features")
     if gradients.shape != (points.size, columns.size, Y.shape[1]):
@@ -251,7 +251,7 @@ def correlation_arrows(X: ArrayLike, Y: ArrayLike) -> FloatArray:
         together = centred.T @ y
     largest = np.abs(data).max(axis=0)
     largest = np.asarray(largest.toarray() if sp.issparse(largest) else largest, dtype=np.float64).ravel()
-    varies = squares > 1e-12 * n * largest**2  # below, the squares are rounding errors of a constant
+    varies = squares > 1e-12 * n * largest**2  # below this, the squares are rounding errors of a constant
     spread = np.sqrt(np.where(varies, squares, 1.0))[:, None] * np.sqrt((y**2).sum(axis=0))[None, :]
     out = np.divide(together, spread, out=np.zeros_like(together), where=varies[:, None] & (spread > 0.0))
     return np.clip(out, -1.0, 1.0)
@@ -260,11 +260,11 @@ def correlation_arrows(X: ArrayLike, Y: ArrayLike) -> FloatArray:
 class ArrowGrid(NamedTuple):
     """A field of arrows on a regular grid."""
 
-    positions: FloatArray  # (m, n_components): nodes of the grid that have points about them
+    positions: FloatArray  # (m, n_components): nodes of the grid that have points around them
     arrows: FloatArray  # (m, ..., n_components): mean arrow there
     # (m, ...): length of the mean over the mean length: 1 where all arrows point one way, 0 where they cancel
     agreement: FloatArray
-    counts: FloatArray  # (m,): how many points, by weight, stand behind a node
+    counts: FloatArray  # (m,): how many points, by weight, support a node
 
 
 def arrow_grid(
@@ -309,7 +309,7 @@ def arrow_grid(
 def _spread(
     Y: FloatArray, nodes: FloatArray, field: FloatArray, counted: FloatArray, width: float
 ) -> tuple[tuple[FloatArray, FloatArray], FloatArray, FloatArray]:
-    """Add up, at every node, Gaussian weights, weighted arrows and weighted lengths of the points about it."""
+    """Add up, at every node, Gaussian weights, weighted arrows and weighted lengths of the points around it."""
     flat = (field * counted[:, :, None]).reshape(len(field), -1)
     lengths = np.linalg.norm(field, axis=2) * counted
     near = np.empty(len(nodes))

@@ -5,13 +5,13 @@ Two ways to tie the tangent space of a point to the map:
 * by **regression**, from where the point's neighbours went. With t_j the tangent coordinates of the neighbours, y_j
   their places in the map, both about their weighted means, the pull-back B minimises Σ_j u_j ‖t_j − Bᵀ y_j‖²: a feature
   that grows by g along the tangent directions grows by B g along the axes of the map. The gauges are the orthonormal
-  frames next to the regression of y on t, which turn the first directions into the map (the polar factor). A map takes
-  some neighbours far away, and a few of these would decide the slope; u_j is less for them: w_j / (1 + r_j²)², with the
-  distance r_j from the neighbours' mean in units of twice its median.
+  frames closest to the regression of y on t, which rotate the first directions into the map (the polar factor). A map
+  moves some neighbours far away, and a few of these would decide the slope, so u_j is smaller for them: w_j / (1 +
+  r_j²)², with the distance r_j from the neighbours' mean in units of twice its median.
 * **embedded**, as in the paper (Eq. 5 to 11): the tangent bases are made consistent over the graph, embedded by
-  themselves with their cosine distances, and orthonormalised. The embedding knows nothing of the layout of the points,
-  its rotation and reflection are arbitrary, and arrows made from it do not point where features grow; it is there to
-  reproduce the paper.
+  themselves with their cosine distances, and orthonormalised. The embedding knows nothing about the layout of the
+  points, its rotation and reflection are arbitrary, and arrows made from it do not point where features grow; it is
+  there to reproduce the paper.
 
 ======  =================================================================  ============
 symbol  meaning                                                            shape
@@ -43,18 +43,18 @@ _BLOCK = 4096
 #: A direction of the map in which a neighbourhood is thinner than this share of its extent (of variance) counts as
 #: this wide: the slope along it would be noise divided by almost nothing.
 _THIN = 1e-2
-#: How often neighbours are weighted by their distance in the map from their mean, whose place depends on the weights;
+#: How often neighbours are reweighted by their distance in the map from their mean, whose place depends on the weights;
 #: and, in medians, the distance at which a weight falls to a quarter.
 _ROUNDS, _REACH = 4, 2.0
 
 
 class Pullback(NamedTuple):
-    """What arrows are made of."""
+    """What arrows are made from."""
 
     # (n, c, d): pull-back: a feature's slopes along the tangent directions to its slopes along the axes of the map
     B: FloatArray
     gauges: FloatArray  # (n, c, c): orthonormal frames; column l is where tangent direction l points to in the map
-    # (n,): R², between 0 and 1: how much of the way neighbours lie in the tangent space the map shows
+    # (n,): R², between 0 and 1: how much of the neighbours' arrangement in the tangent space the map shows
     reliability: FloatArray
 
 
@@ -86,7 +86,7 @@ def pullback(spaces: TangentSpaces, Y: FloatArray, d: int | None = None, *, n_jo
         w, T = spaces.weights[part], spaces.coordinates[part].astype(np.float64)
         y = coordinates[spaces.indices[part]]
         y = y - (w[:, :, None] * y).sum(axis=1, keepdims=True)
-        T = T - (w[:, :, None] * T).sum(axis=1, keepdims=True)  # nothing to do unless centred at the point
+        T = T - (w[:, :, None] * T).sum(axis=1, keepdims=True)  # has no effect unless centred at the point
         across, variance, _ = _moments(w, y, T)
         inverse = np.divide(1.0, variance, out=np.zeros_like(variance), where=variance > np.finfo(np.float64).tiny)
         forward = np.zeros((w.shape[0], c, c))
@@ -106,7 +106,7 @@ def pullback(spaces: TangentSpaces, Y: FloatArray, d: int | None = None, *, n_jo
 
 
 def staying(w: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Weigh neighbours less that lie far off in the map.
+    """Give less weight to neighbours that lie far away in the map.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def nearest_frame(J: FloatArray) -> FloatArray:
         mirror = np.where(J[:, 0, 0] * J[:, 1, 1] < J[:, 0, 1] * J[:, 1, 0], -1.0, 1.0)
         along, across = J[:, 0, 0] + mirror * J[:, 1, 1], J[:, 0, 1] - mirror * J[:, 1, 0]
         size = np.hypot(along, across)
-        along = np.divide(along, size, out=np.ones_like(size), where=size > 0.0)  # nothing to turn to: the axes
+        along = np.divide(along, size, out=np.ones_like(size), where=size > 0.0)  # no direction is given: take the axes
         across = np.divide(across, size, out=np.zeros_like(size), where=size > 0.0)
         return np.stack([along, across, -mirror * across, mirror * along], axis=1).reshape(-1, 2, 2)
     U, _, Vt = np.linalg.svd(J)

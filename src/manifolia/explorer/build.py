@@ -1,4 +1,4 @@
-"""The one road to a page: from a fitted model, a table's run or a payload, through a context, to a file or a server."""
+"""The only way to a page: from a fitted model, a table's run or a payload, through a context, to a file or a server."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def explore(
     live: bool = False,
     port: int = 0,
 ) -> Path | LivePage:
-    """Write a map as one self-contained page: open it in a browser, hand it to a colleague.
+    """Write a map as one self-contained page: open it in a browser, or send it to a colleague.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def explore(
         A fitted estimator with ``embedding_``, or a pipeline that ends in one; a run, or its folder; a payload; or the
         coordinates of a map from elsewhere, such as ``adata.obsm["X_umap"]``.
     X : array-like, sparse matrix, DataFrame or AnnData of n rows, default=None
-        The rows that the model was fitted on: their columns become colours and the cards of the points. Beside
+        The rows that the model was fitted on: their columns become colours and the cards of the points. With
         coordinates it may be any table.
     y : array-like of shape (n,) or (n, n_outputs), default=None
         Target: the first colouring.
@@ -88,19 +88,19 @@ def explore(
     new : array-like, DataFrame or NewRows, default=None
         New rows, which the model places on the map; they are drawn as diamonds.
     kinds : mapping of str to {"class", "number", "date", "text"}, default=None
-        What columns are, where that is not to be inferred from their values.
+        What columns are, if that should not be inferred from their values.
     importances : bool, "auto" or mapping of str to float, default="auto"
-        Importance of the features; "auto" measures it if the model has a measure and it does not take long, True in any
-        case. A forest permutes each feature for it.
+        Importance of the features; "auto" measures it if the model has a measure and it does not take long, True
+        always. A forest permutes each feature for this.
     findings : iterable of str, default=()
         Sentences to show first.
     notes : iterable of str, default=()
         Sentences to add to how the map was made.
     parts : "auto", sequence of str or None, default="auto"
-        What the page tells beyond places and columns: all that the model can tell within seconds, those named, or
-        nothing. They are "reasons" (what puts each row where it is), "arrows" (where columns grow over the map),
-        "neighbors", "quality", "trust" (verdicts on rows, target and clusters), "images", "saliency", "novelty",
-        "model" (what it predicts) and "tuning". What was sampled is said on the page.
+        What the page shows beyond places and columns: everything that the model can provide within seconds, the named
+        parts, or nothing. The parts are "reasons" (what puts each row where it is), "arrows" (where columns grow over
+        the map), "neighbors", "quality", "trust" (verdicts on rows, target and clusters), "images", "saliency",
+        "novelty", "model" (what it predicts) and "tuning". The page says what was sampled.
     images : tuple of int, default=None
         Height and width, or height, width and channels, if the rows of `X` are pictures.
     study : Tuner or mapping, default=None
@@ -108,12 +108,12 @@ def explore(
     max_mb : float, default=25.0
         Size in MB (10⁶ bytes) above which parts and columns are left out; a warning, and the page, say which.
     force : bool, default=False
-        Replace a file that is there.
+        Replace an existing file.
     live : bool, default=False
-        Serve the page on this machine instead of writing it: new rows can be pasted into it, and Python can read what
-        is selected.
+        Serve the page on this machine instead of writing it: new rows can be pasted into it, and Python can read the
+        selection.
     port : int, default=0
-        Port to serve on; 0 takes a free one.
+        Port to serve on; 0 takes any free one.
 
     Returns
     -------
@@ -123,9 +123,9 @@ def explore(
     Raises
     ------
     FileExistsError
-        If the file is there, and `force` is not set.
+        If the file exists, and `force` is not set.
     TypeError
-        If there is nothing to make a map of.
+        If there is nothing to make a map from.
     ValueError
         If lengths or names do not match.
 

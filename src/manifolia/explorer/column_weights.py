@@ -18,7 +18,7 @@ _SALIENCY_ROWS = 500  # rows over which the importance of columns is averaged wh
 
 
 def takes_long(model: Any, X: Any) -> bool:
-    """Tell whether measuring importance takes so long that it has to be asked for."""
+    """Return whether measuring importance takes so long that it has to be asked for."""
     trees = len(last_step(model).forest_.estimators_) if registry.card_of(model).forest else 0
     return float(X.shape[0]) * X.shape[1] * trees > _IMPORTANCE_STEPS
 

@@ -56,7 +56,7 @@ class Encoded:
 
 
 def infer_kind(values: pd.Series) -> str:
-    """Tell what a column is from its type and its values."""
+    """Find out what a column is from its type and its values."""
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
         return "class"

@@ -98,7 +98,7 @@ class Trial(NamedTuple):
 
 
 def more_than_chance(y: Array, predicted: Array, *, classes: bool, groups: IntArray | None = None) -> bool:
-    """Tell whether guesses agree with a target, or one of several, better than with a shuffled copy of it."""
+    """Return whether guesses agree with a target, or one of several, better than with a shuffled copy of it."""
     truths, guesses = (values.reshape(len(values), -1).T for values in (y, predicted))
     limit = norm.isf(_DOUBT / len(truths))
     return any(_agreement(*pair, classes=classes, groups=groups) > limit for pair in zip(truths, guesses, strict=True))
@@ -162,7 +162,7 @@ def own_target(y: Array | None, predicted: Array | None, forest: Any) -> Array |
 
 
 def can_win(labels: Array) -> BoolArray:
-    """Tell which rows have enough others of their class for a majority of their neighbours in the map."""
+    """Find which rows have enough others of their class for a majority of their neighbours in the map."""
     _, codes, counts = np.unique(labels, return_inverse=True, return_counts=True)
     return np.asarray(counts[codes] - 1 > min(K_ASKED, len(labels) - 1) / 2)
 

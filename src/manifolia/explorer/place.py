@@ -82,7 +82,7 @@ def placed_frame(
 
 
 def new_rows(context: Context, arrivals: Arrivals) -> NewRows:
-    """Tell of new rows what the page tells of those of the map."""
+    """Say about new rows what the page says about those of the map."""
     parts = parts_for_new(context, arrivals)
     table = arrivals.table
     columns: dict[str, Any] = {str(name): table.meta[name].to_numpy() for name in table.meta.columns}

@@ -134,7 +134,7 @@ def surprise_finding(
 
 
 def tells_little(y: Array, predicted: Array) -> bool:
-    """Tell whether guesses avoid few of the errors that always guessing the most frequent class makes."""
+    """Return whether guesses avoid few of the errors that always guessing the most frequent class makes."""
     known = ~pd.isna(y)
     labels, guesses = as_keys(y[known]), as_keys(predicted[known])
     n_blind = len(labels) - int(np.unique(labels, return_counts=True)[1].max())

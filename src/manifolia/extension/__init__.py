@@ -1,4 +1,4 @@
-"""Extension: where a new row goes on a finished map, each row alone."""
+"""Extension: where a new row goes on a finished map, each row on its own."""
 
 from manifolia._core.lazy import attach
 

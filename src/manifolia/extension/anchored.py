@@ -1,12 +1,12 @@
 """New rows on a finished map that does not move: each finds its place among its neighbours, alone.
 
-A row begins at the weighted mean of its neighbours' places and descends by the forces of the layout that made the map.
+A row starts at the weighted mean of its neighbours' places and descends by the forces of the layout that made the map.
 
-`place_anchored` has those of ``manifolia.layout.edge_sgd``: attraction to the neighbours, repulsion of points of the
-map drawn at random. The draws depend on the row's neighbours and weights alone.
+`place_anchored` uses those of ``manifolia.layout.edge_sgd``: attraction to the neighbours, repulsion from points of the
+map drawn at random. The draws depend only on the row's neighbours and weights.
 
-`place_in_field` has those of ``manifolia.layout.forces``: the repulsion of all points of the map, which do not move, is
-a potential that is computed once (`map_field`).
+`place_in_field` uses those of ``manifolia.layout.forces``: the repulsion from all points of the map, which do not move,
+is a potential that is computed once (`map_field`).
 
 Either way a row has the same place, to the bit, in any batch.
 """
@@ -35,12 +35,12 @@ from manifolia.layout.edge_sgd import (
 )
 from manifolia.layout.grid import Field, PotentialGrid
 
-# A finer grid than the layout's, which is computed once: the repulsion is off by less than half a percent.
+# A finer grid than the layout's, computed once: the repulsion is off by less than half a percent.
 _SPACING = {2: 0.25, 3: 0.5}
 # On 10,000 digits 50 such steps place 2,000 new ones with 0.928 of their neighbours' digits right, 200 with 0.930.
 _STEPS, _FIRST_FIELD_STEP = 50, 1.0
 _EPOCHS = 50  # 100 gave the same accuracy on 10,000 new digits, 30 lost 0.001, the start alone 0.037
-_FIRST_STEP = 0.25  # of the layout's: the start is near, and a step of 1 forgets it
+_FIRST_STEP = 0.25  # of the layout's: the start is close, and a step of 1 forgets it
 _ROWS = 256  # per piece of work, some 2 ms
 
 
@@ -84,7 +84,7 @@ class MapField(NamedTuple):
 
 
 def map_field(Y: ArrayLike, *, n_jobs: int | None = None) -> MapField:
-    """Compute the repulsion of a map of one to three dimensions, once for all rows to come."""
+    """Compute the repulsion of a map of one to three dimensions, once for all future rows."""
     Y = check_map(Y)
     if Y.shape[1] > 3:
         raise ParameterError(

@@ -1,11 +1,11 @@
 """A model whose votes place the rows of a guided map: cross-fitted, so that no row is judged by one that has seen it.
 
-The rows with a label are dealt into five folds, whole groups where there are any. Each fold is judged by a model that
-was trained on the other four: these are the votes of the training rows, so that a row's own label has no part in them.
-New rows, and rows without a label, ask one more model, trained on all rows that have one. (The mean of the five would
-be as good and five times as slow: on six tables and two seeds the one model's held-out Brier score, or squared error,
-less that of the mean was −0.008 to 0.017 for a linear model and a support vector machine, 0.002 on average, and for
-nearest rows −0.025 to 0.005, −0.008 on average.)
+The rows with a label are distributed over five folds, as whole groups if there are any. Each fold is judged by a model
+that was trained on the other four: these are the votes of the training rows, so that a row's own label has no part in
+them. New rows, and rows without a label, ask one more model, trained on all rows that have one. (The mean of the five
+would be as good and five times as slow: on six tables and two seeds, the single model's held-out Brier score, or
+squared error, minus that of the mean was −0.008 to 0.017 for a linear model and a support vector machine, 0.002 on
+average, and −0.025 to 0.005 for nearest rows, −0.008 on average.)
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from manifolia.extension.vote_map import number_votes
 from manifolia.forest.targets import Target
 
 _FOLDS = 5
-_SUM = 1e-3  # by how much shares may miss 1
+_SUM = 1e-3  # how far a sum of shares may be from 1
 
 
 class Borrowed:
@@ -42,12 +42,12 @@ class Borrowed:
         height = 1 if self.by_row else BLOCK_HEIGHT
         parts = []
         for rows in row_blocks(X.shape[0], height):
-            taken = np.minimum(np.arange(rows.start, rows.start + height), rows.stop - 1)  # filled up by the last row
+            taken = np.minimum(np.arange(rows.start, rows.start + height), rows.stop - 1)  # filled up with the last row
             parts.append([values[: rows.stop - rows.start] for values in self._ask(X[taken])])
         return [np.concatenate(values) for values in zip(*parts, strict=True)]
 
     def treats_rows_equally(self, X: Any) -> bool:
-        """Tell whether equal rows get equal bits, wherever in a block they are."""
+        """Return whether equal rows get equal bits, wherever in a block they are."""
         answers = self._ask(X[np.zeros(BLOCK_HEIGHT, dtype=np.int64)])
         return all(bool((values == values[0]).all()) for values in answers)
 
@@ -70,14 +70,14 @@ class Borrowed:
 
 
 def _in_columns(shares: FloatArray, classes: Array, found: Array) -> FloatArray:
-    """Put shares into the columns of all classes; one that a model has not seen has none."""
+    """Put shares into the columns of all classes; a class that the model has not seen gets none."""
     out = np.zeros((len(shares), len(found)))
     out[:, np.searchsorted(found, classes)] = shares
     return out
 
 
 def framed(X: Any, names: Array | None) -> Any:
-    """Give rows the names of their columns, which a pipeline may choose by."""
+    """Give rows the names of their columns, by which a pipeline may choose."""
     if names is None or is_sparse(X):
         return X
     import pandas as pd
@@ -91,14 +91,14 @@ def mixed(forest: FloatArray, told: FloatArray, share: float) -> FloatArray:
 
 
 class FittedGuide:
-    """A guide: what it says of the training rows, and the model that is asked about new ones."""
+    """A guide: what it predicts for the training rows, and the model that is asked about new ones."""
 
     def __init__(
         self, name: str, votes: FloatArray, model: Any, question: Question, losses: dict[str, float],
         forest_share: float = 0.0,
     ) -> None:  # fmt: skip
         target = question.target
-        self.name = name  # what it is called in a sentence
+        self.name = name  # its name in a sentence
         self.votes = votes  # (n, n_votes): shares of the classes of each output, or (n, n_outputs) numbers
         self.model = model  # trained on all rows; None where votes were given
         self.forest_share = forest_share  # how much the forest's votes count beside the model's
@@ -106,16 +106,16 @@ class FittedGuide:
         self.losses = losses  # Brier score, or squared error, of every model that was compared
         self.classes: list[Array] = [found for found, _ in question.outputs] if target.is_classification else []
         self.one_output = target.y is not None and target.y.ndim == 1
-        #: (n_outputs,): by which numbers are divided in the leaves: their error. Of classes 1.
+        #: (n_outputs,): the error by which numbers are divided in the leaves; 1 for classes.
         self.units = np.ones(1) if self.classes else number_votes(votes, target).error
 
     @property
     def predicted(self) -> Array:
-        """What it says of the training rows: (n,) or (n, n_outputs)."""
+        """What it predicts for the training rows: (n,) or (n, n_outputs)."""
         return self.decide(self.votes)
 
     def decide(self, votes: FloatArray) -> Array:
-        """Turn votes into predictions: of each output, the class with most votes, or the number."""
+        """Turn votes into predictions: for each output, the class with most votes, or the number."""
         told = votes
         if self.classes:
             pairs = zip(self.classes, self.shares(votes), strict=True)
@@ -131,12 +131,12 @@ class FittedGuide:
         return read_votes(votes, [len(found) for found in self.classes] or [0] * self.votes.shape[1], n)
 
     def ask(self, X: Any, forest: Callable[[Any], FloatArray] | None = None) -> FloatArray:
-        """Ask the model about rows, each alone; `forest` answers for the forest, which may have a share."""
+        """Ask the model about rows, each on its own; `forest` answers for the forest, which may have a share."""
         told = np.column_stack(self.model.predict(X))
         return mixed(forest(X), told, self.forest_share) if forest is not None and self.forest_share else told
 
     def fits(self, n: int, d: int) -> bool:
-        """Whether arrays from a file can be used with one another: the search for neighbours does not look."""
+        """Whether arrays from a file can be used with one another: the search for neighbours does not check."""
         fits = self.votes.ndim == 2 and len(self.votes) == n and self.votes.dtype == np.float64
         fits = fits and self.votes.shape[1] >= len(self.units)
         for model in self.model.models if isinstance(self.model, Mixture) else [self.model]:
@@ -159,7 +159,7 @@ class Question(NamedTuple):
 
     @property
     def outputs(self) -> list[tuple[Array, Array]]:
-        """Of each output: its classes (none for numbers), and codes or numbers of the labelled rows."""
+        """For each output: its classes (none for numbers), and codes or numbers of the labelled rows."""
         y: Any = self.target.y
         lines = y.reshape(len(y), -1).T
         if self.target.is_classification:
@@ -173,11 +173,11 @@ class Question(NamedTuple):
 
     @property
     def truth(self) -> FloatArray:
-        """Of the labelled rows: indicators of classes, side by side for all outputs, or numbers."""
+        """For the labelled rows: indicators of classes, side by side for all outputs, or numbers."""
         return np.column_stack([np.eye(len(found))[values] if len(found) else values for found, values in self.outputs])
 
     def wrong(self, votes: FloatArray) -> FloatArray:
-        """By how much votes on the labelled rows are wrong: of classes, or of numbers in standard deviations."""
+        """How wrong votes on the labelled rows are: on classes, or on numbers in standard deviations."""
         truth = self.truth
         wrong: FloatArray = votes[self.target.labelled] - truth
         return wrong if self.target.is_classification else wrong / np.sqrt(np.maximum(truth.var(axis=0), 1e-300))
@@ -187,7 +187,7 @@ class Question(NamedTuple):
         return np.asarray((self.wrong(votes) ** 2).sum(axis=1) / len(self.outputs))
 
     def warn_of_unseen_classes(self) -> None:
-        """Say so if rows are judged by models that cannot know their class."""
+        """Warn if rows are judged by models that cannot know their class."""
         n_unseen, place = 0, np.cumsum(self.target.labelled) - 1
         folds = [place[fold] for fold in self.folds()]
         for found, values in self.outputs:
@@ -201,7 +201,7 @@ class Question(NamedTuple):
             )
 
     def folds(self) -> list[IntArray]:
-        """Deal the labelled rows into folds: whole groups, or the rows of each class in turn."""
+        """Distribute the labelled rows over folds: whole groups, or class by class."""
         known = np.flatnonzero(self.target.labelled)
         groups = None if self.groups is None else np.unique(self.groups[known], return_inverse=True)[1]
         strata = self.outputs[0][1] if self.target.is_classification else None
@@ -216,7 +216,7 @@ class Learner(NamedTuple):
     name: str  # What it is called in a sentence
     fit: Callable[[Any, list[Output], BoolArray, IntArray, Array], Any]  # of rows, outputs, what to hold back,
     # which rows they are, and their labels
-    is_quiet: bool = False  # Whether what its libraries warn of is nothing to users
+    is_quiet: bool = False  # Whether warnings of its libraries are of no interest to users
 
     def train(self, question: Question, rows: IntArray, where: str) -> Any:
         """Train it on some of the labelled rows."""
@@ -240,7 +240,7 @@ class Learner(NamedTuple):
             raise self._failed(error, question, where) from error
 
     def ask(self, model: Any, question: Question, rows: IntArray, where: str) -> FloatArray:
-        """Ask a trained model about rows, and refuse what are no votes."""
+        """Ask a trained model about rows, and refuse answers that are not votes."""
         try:
             told = np.column_stack(model.predict(question.rows[rows]))
         except Exception as error:
@@ -259,7 +259,7 @@ def cross_fit(learner: Learner, question: Question, reporter: Reporter) -> Float
     """Train a model without each fold, and ask it about that fold; rows without a label are left at 0."""
     folds, labelled = question.folds(), np.flatnonzero(question.target.labelled)
     votes = np.zeros((question.rows.shape[0], sum(max(k, 1) for k in question.n_classes)))
-    for f, fold in enumerate(folds):  # one after another: how scikit-learn treats warnings is not made for threads
+    for f, fold in enumerate(folds):  # one after another: scikit-learn's handling of warnings is not thread-safe
         reporter.step("guide", f, len(folds))
         where = f"fold {f + 1} of {len(folds)}"
         model = learner.train(question, np.setdiff1d(labelled, fold), where)
@@ -298,7 +298,7 @@ def _check_told(told: FloatArray, name: str, question: Question) -> None:
 
 
 def _check_sums(votes: FloatArray, n_classes: list[int], what: str, parameter: str) -> None:
-    """Refuse what are no shares of classes."""
+    """Refuse what are not shares of classes."""
     if not n_classes[0]:
         return
     for part in np.split(votes, np.cumsum(n_classes)[:-1], axis=1):
@@ -313,7 +313,7 @@ def _check_sums(votes: FloatArray, n_classes: list[int], what: str, parameter: s
 
 
 def read_votes(votes: Any, n_classes: list[int], n: int) -> FloatArray:
-    """Read votes that are given for n rows: of every output shares of its classes, or a number where it has none."""
+    """Read votes that are given for n rows: for every output, shares of its classes, or a number if it has none."""
     several = len(n_classes) > 1
     by_output = several and isinstance(votes, list | tuple) and all(np.ndim(part) == 2 for part in votes)
     parts = votes if by_output else [votes]

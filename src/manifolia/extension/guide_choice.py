@@ -1,9 +1,9 @@
-"""Who guides a map: the forest, the best of several models, a user's own, or votes that somebody already has.
+"""Who guides a map: the forest, the best of several models, a user's own, or votes that already exist.
 
 ``"auto"`` compares the models of `manifolia.extension.guide_models` with the forest, by the Brier score of their votes
-on rows that they have not seen, for numbers by the squared error. The forest stays unless another one is better by more
-than a standard error: a tie is no reason to place rows by a second model, and of several that know nothing the luckiest
-must not win. By the same rule a mixture of several, with the shares that are best on these rows, takes the place of the
+on rows that they have not seen, or by the squared error for numbers. The forest stays unless another one is better by
+more than a standard error: a tie is no reason to place rows by a second model, and among several that know nothing, the
+luckiest must not win. By the same rule, a mixture of several, with the shares that are best on these rows, replaces the
 best one: models of different kinds err on different rows.
 """
 
@@ -41,16 +41,16 @@ _MOST_COLUMNS = 2_000  # times outputs: the linear model needs a matrix of each
 _MOST_VECTORS = 5_000  # rows, times outputs, for support vector machines
 _MOST_PAIRS = 2e7  # rows times pairs of classes, each of which has a machine, and a number for each row
 _MOST_NEAREST = 20_000  # rows that are searched for neighbours
-_LEAST_GAIN = 1e-3  # by which a model must be better than the forest, however sure that is
+_LEAST_GAIN = 1e-3  # margin by which a model must be better than the forest, however certain that is
 _LEAST_SHARE = 0.05  # of a model in a mixture: less is not worth asking it
-_FAR_ABOVE = 0.05  # by how much given votes must be better than any model, beyond four standard errors, to be doubted
+_FAR_ABOVE = 0.05  # margin, beyond four standard errors, by which given votes must beat every model to be doubted
 
 
 class Candidate(NamedTuple):
     """A model that the library can train as a guide."""
 
     fit: Callable[[Any, list[Output], BoolArray], Any]
-    classes: str  # What it is called in a sentence where it votes on classes
+    classes: str  # Its name in a sentence where it votes on classes
     numbers: str  # The same for numbers
 
     def learner(self, name: str) -> Learner:
@@ -67,7 +67,7 @@ CANDIDATES: Mapping[str, Candidate] = {
 
 
 def check_guide(guide: Any, target: Target) -> None:
-    """Refuse a guide that cannot be fitted anew, or not for this target."""
+    """Refuse a guide that cannot be fitted again, or not to this target."""
     if guide is None:
         return
     if target.y is None:
@@ -108,7 +108,7 @@ def _is_frozen(guide: Any) -> bool:
 
 
 def name_of(guide: Any) -> str:
-    """Name an estimator in a sentence; of a pipeline the last step counts."""
+    """Name an estimator in a sentence; in a pipeline the last step counts."""
     return type(last_step(guide)).__name__
 
 
@@ -160,7 +160,7 @@ def fit_guide(
 
 
 def learner_of(guide: Any, fitted: FittedGuide, question: Question) -> Learner:
-    """What was trained as a guide, to be trained again: a mixture is that of the models beside the forest."""
+    """What was trained as a guide, to be trained again: of a mixture, the models other than the forest."""
     if isinstance(fitted.model, Mixture):
         return mixture_of(fitted.name, fitted.model.keys, fitted.model.shares)
     if isinstance(guide, str):
@@ -197,8 +197,8 @@ def borrowed(guide: Any, name: str, question: Question) -> Learner:
 def guide_importance(learner: Learner, question: Question, n_repeats: int) -> FloatArray:
     """Measure how much a guide's loss on rows that it was not trained on grows when a column is shuffled.
 
-    Of every fold, the values of a column are shuffled among its rows, which the model that has not seen them is asked
-    about again.
+    In every fold, the values of a column are shuffled among its rows, and the model that has not seen them predicts
+    them again.
     """
     generator, labelled = np.random.default_rng(question.seed), np.flatnonzero(question.target.labelled)
     d, folds = question.rows.shape[1], question.folds()
@@ -241,11 +241,11 @@ def _too_large(key: str, question: Question) -> str:
 
 
 class Told(NamedTuple):
-    """What a model says of rows that it has not seen."""
+    """What a model predicts for rows that it has not seen."""
 
     learner: Learner
     votes: FloatArray  # (n, n_votes)
-    keys: tuple[str, ...]  # Which models of the library it is made of
+    keys: tuple[str, ...]  # Which models of the library it consists of
     forest_share: float = 0.0  # How much of the votes is the forest's
 
 
@@ -256,9 +256,9 @@ def _best(
     forest: FloatArray | None,
     means: dict[str, float],  # gets the mean loss of each
 ) -> FittedGuide | None:
-    """Take the model with the smallest loss, the forest if none is better than it by more than a standard error.
+    """Take the model with the smallest loss, or the forest if none is better by more than a standard error.
 
-    A mixture of several is taken where it is better than each of them, by as much.
+    A mixture of several is taken if it is better than each of them by the same margin.
     """
     losses = {name: question.row_losses(told.votes) for name, told in found.items()}
     best, why = min(losses, key=lambda name: losses[name].mean(), default=FOREST), ""
@@ -293,9 +293,9 @@ def _clearly(loss: FloatArray, other: FloatArray, question: Question) -> bool:
 
 
 def _mixed(found: Mapping[str, Told], forest: FloatArray, question: Question) -> tuple[str, Told, str]:
-    """Mix the forest and the models by the shares that have the smallest loss on rows that were left out.
+    """Mix the forest and the models by the shares with the smallest loss on held-out rows.
 
-    Returns what the mixture is called, what it says, and the shares in words.
+    Returns the mixture's name, what it predicts, and the shares in words.
     """
     names, told = [FOREST, *found], [forest, *(one.votes for one in found.values())]
     shares = best_shares([question.wrong(votes) for votes in told], _LEAST_SHARE)
@@ -328,7 +328,7 @@ def _standard_error(values: FloatArray, question: Question) -> float:
 
 
 def given_guide(votes: Any, question: Question, forest: FloatArray, reporter: Reporter) -> FittedGuide:
-    """Take votes that somebody has; warn that they are believed, and doubt what is too good."""
+    """Take votes that already exist; warn that they are trusted, and doubt them if they are too good."""
     told = read_votes(votes, question.n_classes, question.rows.shape[0])
     warn(
         "votes are taken as made out of fold, by models that had not seen the rows that they vote on. This cannot be "
@@ -337,7 +337,7 @@ def given_guide(votes: Any, question: Question, forest: FloatArray, reporter: Re
     )
     loss = question.row_losses(told)
     losses = {"votes": loss, FOREST: question.row_losses(forest)}
-    if _far_better(loss, losses[FOREST], question):  # what else knows so much?
+    if _far_better(loss, losses[FOREST], question):  # nothing else knows this much
         for key, candidate in CANDIDATES.items():
             if not _too_large(key, question):
                 name = candidate.classes if question.target.is_classification else candidate.numbers
@@ -357,7 +357,7 @@ def given_guide(votes: Any, question: Question, forest: FloatArray, reporter: Re
 
 
 def _far_better(loss: FloatArray, other: FloatArray, question: Question) -> bool:
-    """Tell whether a loss is less than half of another, by more than a margin and four standard errors."""
+    """Return whether a loss is less than half of another, by more than a margin and four standard errors."""
     gain = other - loss
     margin = _FAR_ABOVE + 4.0 * _standard_error(gain, question)
     return bool(gain.mean() > margin and loss.mean() < 0.5 * other.mean())

@@ -1,8 +1,8 @@
-"""Models that may guide a map beside its forest: a linear one, a support vector machine, nearest neighbours.
+"""Models that may guide a map instead of its forest: a linear one, a support vector machine, nearest neighbours.
 
 Each is trained by scikit-learn, or by search, and keeps plain arrays, from which it predicts row by row: the same bits
-in any batch, and a file that holds nothing but numbers. They are small on purpose, and have no settings: they are there
-to be compared with the forest. What a user knows better is passed as an estimator (`manifolia.extension.guide`).
+in any batch, and a file that holds nothing but numbers. They are deliberately small and have no settings: they are
+there for comparison with the forest. A user who knows better passes an estimator (`manifolia.extension.guide`).
 
 ==========  =================================================  ====================================================
 name        classes                                            numbers
@@ -35,10 +35,10 @@ from manifolia._core.types import BoolArray, FloatArray, IntArray
 from manifolia._core.validate import is_sparse
 
 _K = 10  # neighbours
-_FEWEST = 3  # rows of a class whose covariance a linear model reads; smaller ones get none of its votes
+_FEWEST = 3  # rows that a class needs before a linear model reads its covariance; smaller classes get no votes
 _C = 10.0  # of support vector machines, on columns of unit variance
-_STRENGTHS = (1.0, 10.0)  # the same for numbers, of which the better one on rows held back is taken
-_HELD_BACK = 4  # one row in four is held back, to learn how far a margin can be trusted
+_STRENGTHS = (1.0, 10.0)  # the same for numbers; the one that is better on held-back rows is taken
+_HELD_BACK = 4  # one row in four is held back to learn how far margins can be trusted
 _STEEP = np.concatenate([[0.0], 2.0 ** np.arange(-2.0, 5.25, 0.25)])  # slopes that are tried
 _BY_FREQUENCY = np.linspace(0.0, 1.0, 5)  # powers of the classes' frequencies that are tried
 _RIDGES = np.logspace(-2, 6, 17)
@@ -76,7 +76,7 @@ def read_scale(X: Any) -> Scale:
 
 
 class Linear(NamedTuple):
-    """Discriminant analysis, or ridge regression, of every output."""
+    """Discriminant analysis, or ridge regression, for every output."""
 
     scale: Scale
     weights: tuple[FloatArray, ...]  # of each output: (d, n_columns)
@@ -149,8 +149,8 @@ class Machine(NamedTuple):
     offsets: FloatArray  # (n_pairs,)
     present: IntArray  # classes that it was trained on
     n_classes: int
-    slope: float  # of the sigmoid that turns a margin into a share; of numbers, their unit
-    bias: FloatArray  # (n_present,): what is added to the logarithm of each class's share; of numbers, their centre
+    slope: float  # slope of the sigmoid that turns a margin into a share; for numbers, their unit
+    bias: FloatArray  # (n_present,): what is added to the logarithm of each class's share; for numbers, their centre
 
     def predict(self, Z: FloatArray, gamma: float) -> FloatArray:
         """Predict shares of classes, or a column of numbers."""
@@ -180,8 +180,8 @@ def fit_machines(X: Any, outputs: list[Output], hold: BoolArray) -> Machines:
     scale = read_scale(X)
     Z = scale.rows(X)
     gamma = 1.0 / max(Z.shape[1], 1)
-    # All pairs at once, as products of blocks: libsvm takes them one by one, which on a thousand columns is most of its
-    # time, and takes them again for every output and every fit.
+    # All pairs at once, as products of blocks: libsvm computes them one by one, which on a thousand columns is most of
+    # its time, and again for every output and every fit.
     K = kernel_values(Z, Z, gamma)
     return Machines(scale, gamma, tuple(_fit_machine(Z, K, output, hold) for output in outputs))
 
@@ -218,15 +218,15 @@ def _pair_weights(svc: Any) -> tuple[FloatArray, FloatArray]:
         first, second = (slice(ends[c] - svc.n_support_[c], ends[c]) for c in (a, b))
         weights[first, p] = svc.dual_coef_[b - 1, first]
         weights[second, p] = svc.dual_coef_[a, second]
-    sign = -1.0 if k == 2 else 1.0  # scikit-learn turns the one pair of two classes round
+    sign = -1.0 if k == 2 else 1.0  # with two classes, scikit-learn reverses the only pair
     return sign * weights, sign * svc.intercept_
 
 
 def _calibrated(fit: Any, K: FloatArray, codes: IntArray, hold: BoolArray) -> tuple[float, FloatArray]:
-    """Learn, from rows that a machine has not seen, how far margins and how far frequencies of classes are to count.
+    """Learn, from rows that a machine has not seen, how much margins and class frequencies should count.
 
-    The pair of numbers with the smallest Brier score on these rows. A slope is never negative: that would turn a
-    machine which knows nothing into one that guesses by what it got wrong.
+    It is the pair of numbers with the smallest Brier score on these rows. A slope is never negative: that would turn a
+    machine that knows nothing into one that profits from its errors.
     """
     k = int(codes.max()) + 1
     often = np.log(np.bincount(codes) / len(codes))
@@ -277,7 +277,7 @@ def couple(margins: FloatArray, k: int, slope: float) -> FloatArray:
 
 
 class Nearest(NamedTuple):
-    """The rows themselves: the nearest are asked."""
+    """The rows themselves: the nearest ones vote."""
 
     scale: Scale
     rows: FloatArray  # (n, d)
@@ -325,7 +325,7 @@ def best_shares(wrong: list[FloatArray], least: float) -> FloatArray:
 
     `wrong` holds what each gets wrong, of the same rows. With G the matrix of their mean products, the answers of some
     models, mixed by G⁻¹1 / 1ᵀG⁻¹1, have an error of 1 / 1ᵀG⁻¹1. Of all sets of models for which these shares are at
-    least `least`, the one with the smallest error is taken; a model alone always is such a set.
+    least `least`, the one with the smallest error is taken; a single model is always such a set.
     """
     k = len(wrong)
     G = np.array([[np.sum(a * b) for b in wrong] for a in wrong])
@@ -345,7 +345,7 @@ def _softmax(lines: FloatArray) -> FloatArray:
 
 
 def holds_back(n: int, strata: IntArray, seed: int) -> BoolArray:
-    """Mark one row in four of every stratum at random, and none of a stratum with a single row."""
+    """Mark one row in four of every stratum at random, and none in a stratum of a single row."""
     order = np.random.default_rng(seed).permutation(n)
     order = order[np.argsort(strata[order], kind="stable")]
     hold = np.zeros(n, dtype=bool)

@@ -4,27 +4,27 @@
 
 **Frame.** Rows are shifted to the mean of the centres and scaled by a power of two, so that neither the square of 1e-30
 nor that of 1e+30 leaves the range of the arithmetic. Rows farther than 1,024 radii of the centres from their mean are
-pulled back to that distance, along their direction: from there on, which centre is nearest depends on the direction
-alone, while the differences between the distances get lost in rounding.
+pulled back to that distance, along their direction: farther out, only the direction decides which centre is nearest,
+while the differences between the distances get lost in rounding.
 
 **Width.** The paper gives each centre the multiple of the distance d1_j to its nearest neighbour. An isolated centre
 then gets a wide kernel, and rows far away belong to it. One width for all, a multiple of the median of the d1, places
 new rows better. Which multiple depends on the map, smooth or in pieces; `choose_width`
-finds it by leaving out each centre in turn. It takes the mean of log(1 + e²/m²), with e the error and m the median
-distance to the 10th neighbour in the map: the square of e would count the few rows on the border of two clusters and
-no others.
+finds it by leaving out each centre in turn. It uses the mean of log(1 + e²/m²), with e the error and m the median
+distance to the 10th neighbour in the map: the square of e would be dominated by the few rows on the border of two
+clusters.
 
-The paper takes the smallest factor for which all entries of the matrix K of weights are within the range of numbers:
-that of the farthest centre must not underflow, ½ d²/(f d1)² + log Σ_l k_l ≤ −log of the smallest number.
-`smallest_factor` solves this.
+The paper takes the smallest factor for which all entries of the matrix K of weights are representable: that of the
+farthest centre must not underflow, ½ d²/(f d1)² + log Σ_l k_l ≤ −log of the smallest number. `smallest_factor` solves
+this.
 
 **Coefficients.** α = Y (Nadaraya and Watson), or the least squares of the paper.
 
 **Derivative.** ∂y/∂x = Σ_j w_j (α_j − y)(x_j − x)ᵀ / σ_j², a c × d matrix for each row. Its column f is the arrow along
-which the row moves when feature f grows; the length of the column says how much the feature matters there; its largest
-singular value says how far the row moves for the small change of the data that moves it most: where it is large, the
-map tears. A map of narrow kernels is a staircase: flat almost everywhere, steep between the steps. For arrows, use the
-width that ``bandwidth="auto"`` finds, or a factor of 0.3 to 0.5.
+which the row moves when feature f grows; the length of the column says how much the feature matters there. The matrix's
+largest singular value says how far the row moves under the small change of the data that moves it most: where it is
+large, the map tears. A map of narrow kernels is a staircase: flat almost everywhere, steep between the steps. For
+arrows, use the width that ``bandwidth="auto"`` finds, or a factor of 0.3 to 0.5.
 
 **Mode.** A mean of neighbours that lie in two clusters is in neither. The mode is in one of them: with weights p_j of
 the 3 × perplexity + 1 nearest centres, as t-SNE gives them, a row starts at the neighbour with the largest
@@ -64,10 +64,10 @@ from manifolia.neighbors.rows import unit_scale
 
 #: Numbers of the metrics in the kernels.
 KINDS = {"euclidean": 0, "manhattan": 1, "cosine": 2, "precomputed": 3}
-#: Multiples of the median distance between nearest centres, among which `choose_width` chooses.
+#: Multiples of the median distance between nearest centres from which `choose_width` chooses.
 FACTORS = (0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0, 1.5)
 _ROWS = 2048  # rows mapped at once by a thread: small enough to stay in cache
-#: Rows whose weights least squares holds at once.
+#: Rows whose weights least squares holds in memory at once.
 SOLVED_ROWS = 2048
 _MODE_ROWS, _JACOBIAN_ROWS = 1024, 512
 _RADII = 1024.0
@@ -97,7 +97,7 @@ def frame_of(C: FloatArray) -> Frame:
 
 
 def framed(X: FloatArray, frame: Frame, dtype: Any) -> FloatArray:
-    """Bring rows into a frame, each alone."""
+    """Convert rows to a frame, each on its own."""
     from manifolia.kernels.kernel_map import framed_rows
 
     _check_columns(X, len(frame.shift))
@@ -135,7 +135,7 @@ def evaluate(Z: FloatArray, made: Any, *, own: IntArray | None = None) -> FloatA
 
 
 def _check_columns(X: FloatArray, n_columns: int) -> None:
-    """Refuse rows that are not as wide as the centres: kernels do not look."""
+    """Refuse rows that are not as wide as the centres: kernels do not check."""
     if X.shape[1] != n_columns:
         raise ParameterError(
             f"X has {X.shape[1]} columns and the centres of the map have {n_columns}. Pass the columns that the map "
@@ -159,7 +159,7 @@ def _nobody(n: int) -> IntArray:
 
 
 def nearest_gaps(C: FloatArray, *, metric: str) -> FloatArray:
-    """Measure how far the nearest centre at another place is."""
+    """Measure how far away the nearest centre in another place is."""
     m = C.shape[0]
     if m < 2:
         return np.ones(m)
@@ -171,7 +171,7 @@ def nearest_gaps(C: FloatArray, *, metric: str) -> FloatArray:
 
 
 def map_scale(Y: FloatArray) -> float:
-    """Measure how far neighbours are apart in a map."""
+    """Measure how far apart neighbours are in a map."""
     if len(Y) < 2:
         return 1.0
     k = min(_MAP_NEIGHBOR, len(Y) - 1)
@@ -246,7 +246,7 @@ def choose_centers(Z: FloatArray, n_centers: int, *, kind: str, random_state: Ra
             totals = np.stack([np.bincount(group, weights=column, minlength=n_centers) for column in Z.T], axis=1)
             means = np.where(size[:, None] > 0, totals / np.maximum(size, 1)[:, None], means)
         chosen = np.unique(NeighborIndex(Z, exact=True).query(means, 1).indices[:, 0])
-        # Two means may have the same nearest row; rows drawn before fill up.
+        # Two means may have the same nearest row; rows drawn earlier fill the gaps.
         rest = drawn[~np.isin(drawn, chosen)]
         drawn = np.concatenate([chosen, rest])[:n_centers]
     return np.sort(drawn)
@@ -325,21 +325,21 @@ def jacobian(X: FloatArray, Z: FloatArray, made: Any, frame: Frame) -> FloatArra
 
 
 def importance_from_jacobian(J: FloatArray) -> FloatArray:
-    """Tell how much each feature matters at each row."""
+    """Measure how much each feature matters at each row."""
     lengths: FloatArray = np.sqrt((J**2).sum(axis=1))
     longest = lengths.max(axis=1, keepdims=True)
     return np.divide(lengths, longest, out=np.zeros_like(lengths), where=longest > 0.0)
 
 
 def sensitivity_from_jacobian(J: FloatArray) -> FloatArray:
-    """Tell how far each row moves for the small change of the data that moves it most."""
+    """Measure how far each row moves under the small change of the data that moves it most."""
     # The c × c Gram matrix has the same, squared, and c is 2 or 3.
     gram = np.einsum("iaf,ibf->iab", J, J)
     return np.sqrt(np.maximum(np.linalg.eigvalsh(gram)[:, -1], 0.0))
 
 
 def mode_neighbors(perplexity: float, n_points: int) -> int:
-    """Tell how many neighbours a perplexity needs."""
+    """Return how many neighbours a perplexity needs."""
     return min(int(3 * perplexity) + 1, n_points)
 
 

@@ -1,7 +1,7 @@
 """KernelMap: an explicit formula for any finished map, so that new rows have a place in it (section 3 of the paper).
 
-The estimator checks rows, brings them into the frame of the centres and measures them against these; which rows are
-alike depends on the metric, and with distances given in advance there are no features at all. The formula itself, its
+The estimator checks rows, converts them to the frame of the centres and measures their distances to these; which rows
+are alike depends on the metric, and with precomputed distances there are no features at all. The formula itself, its
 widths, coefficients, derivative and the mode of the neighbours are functions of arrays in `extension.kernel_formula`.
 """
 
@@ -59,13 +59,13 @@ from manifolia.neighbors.exact import search_need
 from manifolia.neighbors.rows import check_squares, prepare, unit_scale
 
 _FRAMING = 5  # copies of the centres while their frame is found
-_BLOCK = 16_384  # rows that are in hand at once
+_BLOCK = 16_384  # rows that are processed at once
 _CELLS = 1 << 23  # numbers of a sparse table that are filled in at once
 _ALL_CENTERS = 5000  # up to here "auto" makes every row a centre of the formula
 _FEW_CENTERS = 2000
-_KTH = 5  # neighbour whose distance tells how far a row is: the first of all is too easily a duplicate
+_KTH = 5  # neighbour whose distance says how far away a row is: the first one is too easily a duplicate
 _MOST = 10_000  # rows whose distances are the yardstick
-_ENOUGH = 200  # rows beside the centres, from this number on, are the yardstick
+_ENOUGH = 200  # if there are at least this many rows besides the centres, they are the yardstick
 
 
 def calibration_rows(n: int, centers: IntArray) -> IntArray | None:
@@ -77,7 +77,8 @@ def calibration_rows(n: int, centers: IntArray) -> IntArray | None:
 class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Explicit formula for a finished map: places new rows, has a derivative, and says what it does not know.
 
-    The map may be anyone's: of t-SNE, UMAP, Isomap, or drawn by hand. ``fit(X, Y)`` takes the rows and their places.
+    The map may come from anywhere: t-SNE, UMAP, Isomap, or drawn by hand. ``fit(X, Y)`` takes the rows and their
+    places.
 
     Parameters
     ----------
@@ -97,22 +98,22 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         that the centres give one another are within the range of double precision; it comes near 1 and blurs the map.
     coefficients : {"auto", "nadaraya-watson", "lstsq"}, default="auto"
         ``"nadaraya-watson"``: the places of the centres. ``"lstsq"``: least squares over all rows, as in the paper.
-        ``"auto"``: the first where every row is a centre, else the second.
+        ``"auto"``: the first if every row is a centre, otherwise the second.
     ridge : float, default=0.001
         Keeps the coefficients of least squares near the places of the centres. 0 is the paper's pseudo-inverse.
     far : {"nearest", "nan"}, default="nearest"
-        Rows farther from the centres than any row of the map is from the others: to the place of the nearest centres,
-        or to NaN. `novelty` tells them either way.
+        Where rows go that are farther from the centres than any row of the map is from the others: to the place of the
+        nearest centres, or to NaN. `novelty` identifies them either way.
     metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
         Distance in the data. With ``"precomputed"`` ``fit`` takes distances (n, n), and new rows are distances to the
         rows of ``fit``, (m, n).
     n_centers : int, "auto" or None, default="auto"
-        At most this many rows are centres; None: all. ``"auto"``: all up to 5,000 rows, 2,000 beyond; all for
+        Maximum number of centres; None: all rows. ``"auto"``: all up to 5,000 rows, 2,000 beyond; all for
         ``mapping="mode"``.
     centers : {"random", "kmeans", "farthest"}, default="random"
         Which rows are centres, if not all.
     random_state : int, RandomState, Generator or None, default=None
-        Chooses the centres.
+        Seed for choosing the centres.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
 
@@ -213,7 +214,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             )
             places = Y if is_sparse(Y) else as_array(Y, "Y")
             places = check_map(places.reshape(-1, 1) if places.ndim == 1 else places, n_rows=checked.shape[0])
-            for name in ("_index", "factor_", "bandwidth_", "coefficients_"):  # what an earlier fit left
+            for name in ("_index", "factor_", "bandwidth_", "coefficients_"):  # left by an earlier fit
                 self.__dict__.pop(name, None)
             self.center_indices_ = self._choose(checked)
             self.centers_ = np.ascontiguousarray(filled(checked[self.center_indices_]))
@@ -273,26 +274,26 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     @row_by_row
     def novelty(self, X: ArrayLike | None = None) -> FloatArray:
-        """Tell how far rows are from what the map knows.
+        """Measure how far rows are from what the map knows.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (m, d), or (m, n) with metric="precomputed", default=None
             Rows; or their distances to the rows of ``fit``. None: the rows of the yardstick, which are those of ``fit``
-            where all of these are centres.
+            if all of them are centres.
 
         Returns
         -------
         ndarray of shape (m,)
             Share of the rows of ``fit`` whose 5th neighbour is nearer than this row's 5th centre, each row not counting
-            itself: 1 − novelty is the probability that a row like those of ``fit`` is as far. Of such rows, 1 % are
-            above 0.99.
+            itself: 1 − novelty is the probability that a row like those of ``fit`` is this far away. Of such rows, 1 %
+            are above 0.99.
         """
         return tail_share(self.distance(X), self.distance())
 
     @property
     def novelty_threshold_(self) -> float:
-        """Novelty above which a row is called unlike those of ``fit``: one in a hundred of these is."""
+        """Novelty above which a row is called unlike those of ``fit``: one in a hundred of these is above it."""
         check_is_fitted(self, "places_")
         return threshold(len(self._calibration))
 
@@ -375,7 +376,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return np.ascontiguousarray(arrows[:, feature_numbers(features, self)])
 
     def feature_importance(self, X: ArrayLike | None = None, *, rows: Any = None, features: Any = None) -> FloatArray:
-        """Tell how much each feature moves each row.
+        """Measure how much each feature moves each row.
 
         Parameters
         ----------
@@ -394,7 +395,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return importance_from_jacobian(self._derivative(X, rows))[:, feature_numbers(features, self)]
 
     def sensitivity(self, X: ArrayLike | None = None, *, rows: Any = None) -> FloatArray:
-        """Tell how far rows move for the small change of the data that moves them most.
+        """Measure how far rows move under the small change of the data that moves them most.
 
         Parameters
         ----------
@@ -416,7 +417,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Returns
         -------
         KernelMap
-            The map itself if it has ``mapping="kernel"``; else one whose formula is a mean of the places of near
+            The map itself if it has ``mapping="kernel"``; otherwise one whose formula is a mean of the places of near
             centres, to explain this one.
         """
         check_is_fitted(self, "places_")
@@ -500,7 +501,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return formula(centers, sigma, values, metric=self.metric, dtype=dtype)
 
     def _checked(self, X: ArrayLike, *, reset: bool = False) -> Any:
-        """Check rows at the door."""
+        """Check rows on entry."""
         checked = validate_data(self, X, reset=reset, accept_sparse=self.metric != "precomputed")
         if self.metric != "precomputed":
             check_squares(checked)
@@ -546,7 +547,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return np.asarray(self._neighbors(X, self._kth).distances[:, -1], dtype=np.float64)
 
     def _blocks(self, X: Any) -> list[slice]:
-        """Rows that are in hand at once: of a sparse table no more than their filled-in numbers allow."""
+        """Rows that are processed at once: for a sparse table, only as many as their filled-in numbers allow."""
         return row_blocks(X.shape[0], max(1, min(_BLOCK, _CELLS // X.shape[1])) if is_sparse(X) else _BLOCK)
 
     def _distances(self, X: Any) -> FloatArray:
@@ -570,7 +571,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return {name: value for name, value in state.items() if name != "_index"}
 
     def _check_restored(self) -> None:
-        """Check that arrays which came from a file fit together: kernels index with them and do not look."""
+        """Check that arrays which came from a file fit together: kernels index with them unchecked."""
         if "places_" not in vars(self):
             return
         m = len(self.centers_)
@@ -592,7 +593,7 @@ class KernelMap(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         """Bytes at the peak of a fit."""
         n, d = X.shape
         m = self._count(n)
-        # Of a sparse table some rows are filled in at a time, but for centres that are not drawn at random.
+        # A sparse table is filled in a few rows at a time, unless centres are not drawn at random.
         held = 16.0 * (2 * _CELLS if is_sparse(X) and (m == n or self.centers == "random") else n * d)
         search = search_need(m, 0 if self.metric == "precomputed" else d, _KTH) + held
         search = max(search, _FRAMING * 8.0 * m * d)

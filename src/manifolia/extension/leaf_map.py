@@ -1,8 +1,8 @@
 """A map read through the leaves of a forest: a row's place is a forest prediction with coordinates in the leaves.
 
 Each leaf holds the mean coordinates of its in-bag rows. A new row is placed at the mean of its leaves over all trees, a
-training row at the mean over the trees that left it out of their bag: the same formula, Y(x) = Σ_j p_GAP(x, j) Y_j, so
-that both live on one scale and no row is placed with the help of its own label. It costs what ``predict`` costs, does
+training row at the mean over the trees for which it is out of bag: the same formula, Y(x) = Σ_j p_GAP(x, j) Y_j, so
+that both are on one scale and no row is placed with the help of its own label. It costs as much as ``predict``, does
 not depend on the other rows of the batch, and adds trees in order, so that its bits do not depend on threads.
 """
 
@@ -20,14 +20,14 @@ from manifolia.forest.leaf_tables import LeafTable, parts_out_of_bag, tree_block
 from manifolia.forest.shapley import Exchange, LeafEntries, even_weights, weighted_effects
 
 ROWS = 4096  # rows that pass through all trees together: their sums stay in cache
-EVERY_TREE: IntArray = np.empty((0, 0), dtype=np.uint8)  # parts of new rows, which ask every tree
+EVERY_TREE: IntArray = np.empty((0, 0), dtype=np.uint8)  # parts that new rows, which ask every tree, are cut into
 
 
 class Leaves(Protocol):
-    """What leaves can hold: something by which rows are placed, each alone."""
+    """What leaves can hold: something by which rows are placed, each on its own."""
 
     def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None) -> FloatArray:
-        """Place rows by the trees that they may ask, and by what a guide says of their target, if there is one."""
+        """Place rows by the trees that they may ask, and by the votes of a guide, if there is one."""
 
     def effects(
         self, game: Exchange, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None
@@ -74,7 +74,7 @@ class LeafValues(NamedTuple):
 
 
 def check_leaves(leaf: IntArray, n_leaves: int) -> None:
-    """Refuse leaves that nothing was put into."""
+    """Refuse leaves that are empty."""
     if leaf.size and (leaf.min() < 0 or leaf.max() >= n_leaves):
         raise ValueError(f"the forest has a leaf {leaf.max()}, and values were put into {n_leaves} leaves.")
 
@@ -106,7 +106,7 @@ def leaf_values(table: LeafTable, V: FloatArray, *, row_weight: FloatArray | Non
 
 
 def place_training(table: LeafTable, leaves: Leaves, guide: FloatArray | None = None) -> FloatArray:
-    """Place every training row by the trees that left it out of their bag."""
+    """Place every training row by the trees for which it is out of bag."""
     return leaves.place(table.leaf, parts_out_of_bag(table), guide)
 
 

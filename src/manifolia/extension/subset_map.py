@@ -1,8 +1,8 @@
 """A map of some rows and a formula for all: what kernel t-SNE and Fisher kernel t-SNE hold when they are fitted.
 
-Some rows were laid out, by whatever method; the formula places every row by its distances to these, in the features
-or in their principal components. How far a row is from what the map knows is its distance to the fifth centre and, at
-right angles to it, to the components; rows of ``fit`` that were not laid out are the yardstick.
+Some rows were laid out, by whatever method; the formula places every row by its distances to these, in the features or
+in their principal components. A row's distance from what the map knows combines its distance to the fifth centre and,
+at right angles to it, that to the components; rows of ``fit`` that were not laid out are the yardstick.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SubsetMap(NamedTuple):
     projection: Projection | None  # principal components of these rows, if they were reduced
     formula: KernelMap  # places rows by their distances to those laid out
     distances: FloatArray  # (n,): how far each row of fit is from what the map knows
-    yardstick: FloatArray  # (k,): the same of ordinary rows
+    yardstick: FloatArray  # (k,): the same for ordinary rows
 
     def place(self, X: Any) -> FloatArray:
         """Place checked rows; with ``far="nan"`` of the formula, NaN beyond all rows of ``fit``."""
@@ -38,7 +38,7 @@ class SubsetMap(NamedTuple):
         return placed
 
     def novelty(self, X: Any) -> FloatArray:
-        """Tell which share of ordinary rows is nearer to what the map knows; None: of the rows of ``fit``."""
+        """Compute the share of ordinary rows that is nearer to what the map knows; None: of the rows of ``fit``."""
         if X is None:
             return tail_share(self.distances, self.yardstick)
         Z = self.seen(X)

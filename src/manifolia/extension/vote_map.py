@@ -1,31 +1,32 @@
-"""A map read through the leaves of a forest, where the trees' vote on the target decides whose place counts.
+"""A map read through the leaves of a forest, where the trees' votes on the target decide whose place counts.
 
 Each tree votes for a label *and* a place. With v_k the vote of a row's trees for class k, and μ_k the mean place of the
 rows of class k that share leaves with it, the row is placed at
 
     Σ_k f(v_k / v_max) μ_k / Σ_k f(v_k / v_max),    f(r)⁴ = max(0, r⁴ − τ⁴) / (1 − τ⁴),    τ = 1 − 1/s.
 
-s is the sharpness. Only contenders have a say: classes with more than τ of the leader's votes, which is half of them at
-s = 2. Well above τ they count by their votes (f(r) ≈ r), near it they fade out, so that a place changes with the votes
-without a jump. s = 1 is the mean of the leaves (`manifolia.extension.leaf_map`). (A power v_k^s instead leaves all
-classes a say: where the votes for many small ones add up, as among 26 letters, rows drift to the middle, and a power
-that prevents it hides the doubt between two.) In the leaves this is closed: an entry for each class in a leaf holds its
+s is the sharpness. Only contenders have a say: classes with more than τ of the leader's votes, half of them at s = 2.
+Well above τ they count by their votes (f(r) ≈ r), near it they fade out, so that a place changes with the votes without
+a jump. s = 1 is the mean of the leaves (`manifolia.extension.leaf_map`). (A power v_k^s would leave all classes a say:
+where the votes for many small ones add up, as among 26 letters, rows drift to the middle, and a power that prevents
+this hides the doubt between two.) In the leaves this has a closed form: an entry for each class in a leaf holds its
 share and its mean place. RF-GAP proximities give the same vote, v_i[k] = Σ_{j: y_j = k} p_ij (Rhodes, Cutler and Moon
 2023), so that it is also the mean under the weights p_ij f(r) / r with r = v_i[y_j] / v_max.
 
-Means over leaves shrink a class to its centre, the more the better the trees know it: a class without doubt would be a
-dot. So `GuidedMap` spreads each class out again, to three quarters of its extent in the layout (`spread_of_groups`),
-which keeps the order of its rows, and takes out space between classes that all are far apart (`gathered`).
+Means over leaves shrink a class towards its centre. The better the trees know the class, the more it shrinks: a class
+without doubt would be a dot. So `GuidedMap` spreads each class out again, to three quarters of its extent in the layout
+(`spread_of_groups`), which keeps the order of its rows, and removes space between classes if all are far apart
+(`gathered`).
 
-The votes may be another model's, a *guide*'s: f then takes its votes, the leaves still say where inside a class a row
-belongs. A class that the guide names and no leaf of the row holds counts by its centre, as if one more tree had put the
-row there.
+The votes may be those of another model, a *guide*: f then takes its votes, and the leaves still say where inside a
+class a row belongs. A class that the guide names but no leaf of the row holds counts with its centre, as if one more
+tree had put the row there.
 
 Several labels: a class is a combination of them, and its weight the product of the weights for each. Numbers: a tree
 counts by exp(−(s − 1) (a − ŷ)² / e²), with a the mean of its leaf, ŷ the mean over trees, e the forest's error out of
 bag.
 
-A training row asks only trees that left it out of their bag, so its own label has no part in any of this.
+A training row asks only trees for which it is out of bag, so its own label has no part in any of this.
 """
 
 from __future__ import annotations
@@ -43,13 +44,13 @@ from manifolia.forest.leaf_tables import LeafTable, parts_out_of_bag
 from manifolia.forest.shapley import Exchange, LeafEntries, weighted_effects
 from manifolia.forest.targets import Target
 
-#: Share of a class's extent in the layout that it has in the map. (All of it, without a reach, cost 0.02 of the
+#: Extent of a class in the map, as a share of its extent in the layout. (All of it, without a reach, cost 0.02 of
 #: accuracy on letter.)
 _EXTENT = 0.75
-_EMPTY = 3.0  # times the sum of two radii, beyond which space between groups is taken out
-_FEWEST = 5  # rows of a class whose extent is known
-_MOST = 50.0  # times that a class is spread out at most
-#: Pairs of rows with different labels attract one another less in the layout, by sharpness to this power.
+_EMPTY = 3.0  # times the sum of two radii; space between groups beyond that is removed
+_FEWEST = 5  # rows that a class needs for its extent to be known
+_MOST = 50.0  # maximum factor by which a class is spread out
+#: Pairs of rows with different labels attract one another less in the layout, by a factor of sharpness to this power.
 _APART = 4.0
 _ONE_TREE = 1.0  # which puts a row at the centre of each class, where a guide decides
 
@@ -57,12 +58,12 @@ _ONE_TREE = 1.0  # which puts a row at the centre of each class, where a guide d
 class Labels(NamedTuple):
     """Rows grouped by their labels."""
 
-    group: IntArray  # (n,): which combination of labels a row has; −1 without
+    group: IntArray  # (n,): which combination of labels a row has; −1 if none
     columns: IntArray  # (n_groups, n_labels): of each combination, its labels' columns in a table of votes
 
 
 class ClassVotes(NamedTuple):
-    """How the trees that left a row out of their bag vote on its classes."""
+    """How the trees for which a row is out of bag vote on its classes."""
 
     votes: FloatArray  # (n, n_votes): for each label, shares that add up to 1
     labels: Labels
@@ -89,10 +90,10 @@ class ClassVotes(NamedTuple):
 
 
 class NumberVotes(NamedTuple):
-    """What the trees that left a row out of their bag expect of its numbers."""
+    """What the trees for which a row is out of bag expect of its numbers."""
 
     expected: FloatArray  # (n, n_outputs): in units of `error`
-    error: FloatArray  # (n_outputs,): root of the mean squared error of what is expected
+    error: FloatArray  # (n_outputs,): root mean squared error of what is expected
 
     def as_table(self) -> FloatArray:
         """What is expected, as numbers."""
@@ -103,7 +104,7 @@ class NumberVotes(NamedTuple):
         return self.expected
 
     def by_guide(self, votes: FloatArray, target: Target) -> NumberVotes:
-        """Let what a guide expects take the place of what the trees do."""
+        """Let what a guide expects take the place of what the trees expect."""
         return number_votes(votes, target)
 
     def log_agreement(self, row: IntArray, other: IntArray, sharpness: float) -> FloatArray:
@@ -160,7 +161,7 @@ class VotedLeaves(NamedTuple):
         prior = 0.0
         if guide is None:
             warn_of_lost_rows(int((n_asked == 0).sum()), len(votes))
-        elif self.columns.shape[1] == 1:  # of several labels there are too many combinations
+        elif self.columns.shape[1] == 1:  # several labels have too many combinations
             prior = _ONE_TREE
         votes += prior
         decides = votes if guide is None else np.ascontiguousarray(guide, dtype=np.float64)
@@ -179,9 +180,9 @@ class VotedLeaves(NamedTuple):
     def effects(
         self, game: Exchange, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None
     ) -> FloatArray:
-        """Shapley values of places, with what each class and each tree counts for a row held fixed.
+        """Shapley values of places, with the weights of each class and each tree for a row held fixed.
 
-        A mixture of rows goes, tree by tree, where the classes in its leaf are that count for the row.
+        A mixture of rows goes, tree by tree, to where the classes in its leaf are that count for the row.
         """
         from manifolia.kernels.forest import weigh_votes
         from manifolia.kernels.shapley import add_voted_effects, log_votes
@@ -240,7 +241,7 @@ class ValuedLeaves(NamedTuple):
     power: float  # of a tree's agreement with all others: 2 (sharpness − 1)
 
     def place(self, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None) -> FloatArray:
-        """Place rows by the trees that they may ask; what a `guide` expects counts in place of what all trees do."""
+        """Place rows by the trees that they may ask; what a `guide` expects replaces what all trees expect."""
         from manifolia.kernels.forest import place_by_values
 
         guess = guide
@@ -257,7 +258,7 @@ class ValuedLeaves(NamedTuple):
     def effects(
         self, game: Exchange, leaf: IntArray, parts: IntArray = EVERY_TREE, guide: FloatArray | None = None
     ) -> FloatArray:
-        """Shapley values of places: each tree counts for a row as near as its number is to what is expected of it."""
+        """Shapley values of places: a tree counts the more, the closer its number is to what is expected of the row."""
         numbers = np.ascontiguousarray(self.values[:, : self.n_outputs])
         guess = LeafValues(numbers, self.filled).place(leaf, parts) if guide is None else guide
         away = np.zeros((leaf.shape[1], leaf.shape[0]))
@@ -280,7 +281,7 @@ class ValuedLeaves(NamedTuple):
 
 
 def out_of_bag_votes(table: LeafTable, target: Target, *, row_weight: FloatArray | None = None) -> Votes | None:
-    """Ask the trees that left a row out of their bag for its target; None without a target."""
+    """Ask the trees for which a row is out of bag for its target; None without a target."""
     if target.y is None:
         return None
     weight = _labelled_weight(target, row_weight)
@@ -295,7 +296,7 @@ def out_of_bag_votes(table: LeafTable, target: Target, *, row_weight: FloatArray
 def out_of_bag_prediction(
     table: LeafTable, target: Target, *, row_weight: FloatArray | None = None, votes: Votes | None = None
 ) -> Array:
-    """Predict the target of every row by the trees that left it out of their bag, whose `votes` may be known already.
+    """Predict the target of every row by the trees for which it is out of bag, whose `votes` may already be known.
 
     It is the forest's own out-of-bag prediction where a leaf's value is the mean of its in-bag rows: not with
     ``criterion="absolute_error"`` (medians) or ``class_weight="balanced_subsample"`` (weights that differ by tree).
@@ -323,7 +324,7 @@ def guided_leaves(
     table: LeafTable, Y: FloatArray, target: Target, votes: Votes | None, sharpness: float, *,
     row_weight: FloatArray | None = None, spread_out: bool = False,
 ) -> LeafValues | VotedLeaves | ValuedLeaves:  # fmt: skip
-    """Put places into the leaves, with what the rows there say of the target; `spread_out` undoes what means shrink."""
+    """Put places into the leaves, with the target of the rows there; `spread_out` undoes the shrinking of means."""
     if votes is None:
         return leaf_values(table, Y, row_weight=row_weight)
     weight = _labelled_weight(target, row_weight)
@@ -369,12 +370,12 @@ def _as_it_is(n_groups: int, c: int) -> FloatArray:
 
 
 def gathered(labels: Labels, Y: FloatArray) -> FloatArray:
-    """Move groups towards one another, each as a whole, where all space between them is far wider than they are.
+    """Move groups towards one another, each as a whole, if all gaps between them are far wider than they are.
 
-    Forces push groups apart that nothing joins, the farther the fewer there are: three classes would be three dots in
-    an empty map. All centres are scaled by one factor, so that the two groups which are nearest for their size are
-    `_EMPTY` times the sum of their radii apart. Who is next to whom does not change; where groups are nearer, nothing
-    does.
+    Forces push unconnected groups apart, and the fewer there are, the farther: three classes would be three dots in an
+    empty map. All centres are scaled by one factor, so that the two groups that are closest for their size are `_EMPTY`
+    times the sum of their radii apart. Who is next to whom does not change; if groups are closer than that, nothing
+    changes.
     """
     n_groups = len(labels.columns)
     if labels.columns.shape[1] > 1 or n_groups < 2:  # combinations of labels are too many to lie apart
@@ -396,10 +397,10 @@ def gathered(labels: Labels, Y: FloatArray) -> FloatArray:
 
 
 def spread_of_groups(labels: Labels, Y: FloatArray, means: FloatArray) -> FloatArray:
-    """Tell how to spread out each group of rows, from its layout and from where its rows' own leaves put them.
+    """Find out how to spread each group of rows, from its layout and from where its rows' own leaves put them.
 
-    Extents are median distances from the centre, the median. Nothing goes farther than nine tenths of the layout's rows
-    are from the centre, however few rows a mean is of.
+    Extents are median distances from the centre, which is the median. No row goes farther than nine tenths of the
+    layout's rows are from the centre, however few rows a mean is taken over.
     """
     spread = _as_it_is(len(labels.columns), Y.shape[1])
     for g in range(len(labels.columns)):
@@ -438,8 +439,8 @@ def sharpened(
     """Multiply proximities by how far two rows agree on the target; rows add up to 1, in single precision.
 
     `own` and `others` are the rows of the table that the rows and the columns of `P` stand for, if not all of them.
-    For classes that is s⁻⁴ for other labels than one's own: classes are parted here, and rows in doubt are put between
-    them when they are placed, without their own label. For numbers, what is expected of both rows out of bag.
+    For classes the factor is s⁻⁴ if the labels differ: this separates classes, and rows in doubt are put between them
+    when they are placed, without their own label. For numbers, it is what is expected of both rows out of bag.
     """
     data = np.empty(P.nnz, dtype=np.float32)
     for rows in row_blocks(P.shape[0], ROWS):  # all pairs at once would take several times the memory of P
@@ -459,7 +460,7 @@ def sharpened(
 
 
 def _labelled_weight(target: Target, row_weight: FloatArray | None) -> FloatArray:
-    """A fitted forest may have been trained on more labels than are given: rows without one have no say."""
+    """A fitted forest may have been trained on more labels than were passed: rows without one have no say."""
     known = target.labelled.astype(np.float64)
     return known if row_weight is None else np.where(target.labelled, row_weight, 0.0)
 

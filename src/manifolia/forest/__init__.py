@@ -1,4 +1,4 @@
-"""Forests: what a fitted forest of scikit-learn says of rows. Leaves, bags, proximities, paths, importances."""
+"""Forests: what a fitted scikit-learn forest says about rows. Leaves, bags, proximities, paths, importances."""
 
 from manifolia._core.lazy import attach
 

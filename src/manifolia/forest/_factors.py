@@ -1,4 +1,4 @@
-"""The two factors behind every forest proximity: which trees a row asks, and what its leaf's members weigh there.
+"""The two factors behind every forest proximity: which trees a row asks, and the weights of its leaf's members there.
 
 P_ij = s_i Σ_t 1[row i asks tree t] w_jt 1[i and j share a leaf of t], trees added in order. With c_j(t) the in-bag
 count of row j in tree t, M its sum over a leaf, N the rows in a leaf, S_i the trees where row i is out of bag:
@@ -13,7 +13,7 @@ gap         where OOB         c_j(t) / M          1 / |S_i|      Rhodes, Cutler 
 kerf        every tree        1 / N               1 / T          Scornet 2016
 ==========  ================  ==================  =============  ===============================================
 
-A new row asks every tree in all of them, or those for which its leaf is not −1.
+For every kind, a new row asks all trees, or those for which its leaf is not −1.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from manifolia.forest.leaf_tables import LeafTable, pack_bits, parts_every, part
 #: Every kind of proximity.
 KINDS = ("gap", "gap-sym", "oob", "original", "kerf", "path")
 
-_TRANSPOSED_ROWS = 1024  # rows whose leaves are turned over together: their part of the table stays in cache
+_TRANSPOSED_ROWS = 1024  # rows whose leaves are processed together: their part of the table stays in cache
 
 
 class OutOfBag(NamedTuple):
-    """Who may ask which tree, for the kinds that use the bags."""
+    """Which rows may ask which tree, for the kinds that use the bags."""
 
     leaf_scale: FloatArray  # (n_leaves,): 1 / M of each leaf, 0 where no in-bag row of the table is in it
     leaf_size: IntArray  # (n_leaves,): distinct in-bag rows of each leaf
-    always: BoolArray  # (n,): rows in the bag of every tree, which count as out of bag in all (see `out_of_bag`)
+    always: BoolArray  # (n,): rows in the bag of every tree, which count as out of bag everywhere (see `out_of_bag`)
     row_scale: FloatArray  # (n,): 1 / |S_i|; 0 for an isolated row
     isolated: BoolArray  # (n,): rows that share no leaf with an in-bag row in any tree that they may ask
 
@@ -72,10 +72,10 @@ def leaf_sizes(table: LeafTable, parts: IntArray, row_weight: FloatArray) -> tup
 
 
 def out_of_bag(table: LeafTable, row_weight: FloatArray, *, kind: str) -> OutOfBag:
-    """Work out who may ask which tree.
+    """Work out which rows may ask which tree.
 
-    Rows that no tree left out of its bag have no out-of-bag leaf. They are then treated as new rows, which ask every
-    tree, with a warning that names their number: rows still sum to 1 and nothing is NaN.
+    Rows in the bag of every tree have no out-of-bag leaf. They are treated as new rows, which ask every tree, with a
+    warning that gives their number: rows still sum to 1 and nothing is NaN.
     """
     if not table.bootstrap:
         raise ValueError(
@@ -154,7 +154,7 @@ def _queries(table: LeafTable, asks: IntArray) -> IntArray:
 def _members(
     table: LeafTable, answers: IntArray, starts: IntArray, row_weight: FloatArray | None
 ) -> tuple[IntArray, Array]:
-    """Members of every leaf; their weights are in-bag counts, times a row's weight where those differ, or nothing."""
+    """Members of every leaf; their weights are in-bag counts, times a row's weight if these differ, or nothing."""
     from manifolia.kernels.forest import fill_leaves
 
     members = np.empty(int(starts[-1]), dtype=np.int32)

@@ -15,7 +15,7 @@ from manifolia.forest._factors import Factors
 from manifolia.forest.leaf_tables import LeafTable
 
 _ENTRIES_PER_BLOCK = 4_000_000  # non-zeros in flight per thread: 48 MB
-_SAMPLED_ROWS = 256  # enough rows to foresee the number of non-zeros within a few per cent
+_SAMPLED_ROWS = 256  # enough rows to predict the number of non-zeros within a few per cent
 
 
 def rows_in_blocks(
@@ -78,7 +78,7 @@ def product_block(parts: Factors, rows: slice, n: int) -> Sparse:
         indptr, columns, values,
     )  # fmt: skip
     used = int(indptr[-1])
-    columns, values = columns[:used], values[:used]  # what is beyond was never touched and takes no memory
+    columns, values = columns[:used], values[:used]  # memory beyond was never touched and is not allocated
     if parts.query_bits is not None:
         together = np.empty(used, dtype=np.int32)
         shared_bits(indptr, columns, parts.query_bits[rows], parts.member_bits, together)
@@ -108,7 +108,7 @@ def _path_block(table: LeafTable, parts: Factors, rows: slice, lengths: tuple[Fl
 
 
 def _require_memory(run: Callable[[slice], Sparse], n_queries: int, n: int, width: int, itemsize: int) -> None:
-    """Refuse a matrix that will not fit: by a bound of its size and, where that is too much, by a sample of rows."""
+    """Refuse a matrix that will not fit: by a bound on its size and, if that is too large, by a sample of rows."""
 
     def size(per_row: float) -> float:
         return 2.0 * n_queries * per_row * (itemsize + 4)  # the blocks, and the matrix they are put into
@@ -124,7 +124,7 @@ def _require_memory(run: Callable[[slice], Sparse], n_queries: int, n: int, widt
 
 
 def cut(K: Sparse, threshold: float, top_k: int | None) -> Sparse:
-    """Drop entries not above the threshold, then all but the k largest of each row, of equal ones the first columns."""
+    """Drop entries not above the threshold, then all but the k largest of each row; ties go to the first columns."""
     from manifolia.kernels.forest import mark_largest
 
     if threshold == 0.0 and top_k is None:  # products of factors hold no zeros

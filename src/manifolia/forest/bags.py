@@ -1,7 +1,7 @@
 """Bags: which rows were drawn for which tree. Nothing else in the package draws or reads bootstrap samples.
 
-A forest that we grow holds the counts of its bags as ``in_bag_counts_``. Of any other only a public attribute of
-scikit-learn's forests is used: ``estimators_samples_``, which draws every bag anew.
+A forest that we grow holds the counts of its bags in ``in_bag_counts_``. For any other, only a public attribute of
+scikit-learn's forests is used: ``estimators_samples_``, which draws every bag again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from manifolia._core.parallel import map_blocks
 from manifolia._core.types import ArrayLike, FloatArray, IntArray
 from manifolia.exceptions import ParameterError
 
-_MANY_EQUAL = 10  # rows that are equal: as many as the neighbours by which a map is judged
+_MANY_EQUAL = 10  # equal rows: as many as the neighbours by which a map is judged
 
 
 def draws(forest: Any) -> list[IntArray]:
@@ -25,13 +25,13 @@ def draws(forest: Any) -> list[IntArray]:
 
 
 def has_bags(forest: Any) -> bool:
-    """Tell whether an estimator, fitted or not, is a forest whose bags and leaves can be read."""
-    # Of the class: the property draws every bag anew. Bagging has bags too, but no leaves of its own.
+    """Return whether an estimator, fitted or not, is a forest whose bags and leaves can be read."""
+    # On the class: the property draws every bag again. Bagging has bags too, but no leaves of its own.
     return hasattr(type(forest), "estimators_samples_") and hasattr(type(forest), "apply")
 
 
 def n_rows_drawn(forest: Any) -> int:
-    """At least how many rows a fitted forest was trained on."""
+    """Lower bound of the number of rows that a fitted forest was trained on."""
     own = own_counts(forest)
     return 1 + _last_row(draws(forest)) if own is None else int(own.shape[1])
 
@@ -47,7 +47,7 @@ def own_counts(forest: Any) -> IntArray | None:
 
 
 def tree_seeds(seed: int, n_trees: int) -> list[int]:
-    """Return the seeds that a forest of scikit-learn gives its trees; more trees do not change the first ones."""
+    """Return the seeds that a scikit-learn forest gives its trees; more trees do not change the first ones."""
     return [int(one) for one in np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=n_trees)]
 
 
@@ -61,7 +61,7 @@ _of_thread = threading.local()
 
 
 def seeded(seed: int) -> np.random.RandomState:
-    """Seed the generator of this thread: to make one takes longer than a small bag."""
+    """Seed the generator of this thread: making one takes longer than drawing a small bag."""
     if not hasattr(_of_thread, "generator"):
         _of_thread.generator = np.random.RandomState()
     _of_thread.generator.seed(seed)
@@ -73,9 +73,9 @@ def bag_drawer(
 ) -> Callable[[int], IntArray]:
     """Make the function that draws the bag of the tree with a seed: how often each row is in it.
 
-    Rows are drawn with replacement, or whole groups, whose rows then have one count: as many as there are, or a share
-    of these. What weighs nothing is not drawn, since a tree cannot grow on it alone. The draws are scikit-learn's, so
-    that ``estimators_samples_`` tells the same rows where neither groups nor weights are given.
+    Rows are drawn with replacement, or whole groups, whose rows then have the same count: as many as there are, or a
+    share of these. Rows of weight 0 are not drawn, since a tree cannot grow on them alone. The draws are
+    scikit-learn's, so that ``estimators_samples_`` names the same rows if neither groups nor weights are given.
     """
     n_units = n_rows if groups is None else int(groups.max()) + 1
     alive = None
@@ -102,23 +102,24 @@ def draw_groups(
     share: float = 1.0,
     weight: FloatArray | None = None,
 ) -> IntArray:
-    """Draw whole groups for trees from `first` on: how often each row is in each bag, (trees, rows)."""
+    """Draw whole groups for trees, starting at `first`: how often each row is in each bag, (trees, rows)."""
     draw = bag_drawer(len(groups), groups=groups, share=share, weight=weight)
     counts = [draw(one) for one in tree_seeds(seed, first + n_trees)[first:]]
     return np.stack(counts) if counts else np.zeros((0, len(groups)), dtype=np.uint8)
 
 
 def halves_of_equal_rows(X: Any, seed: int) -> IntArray | None:
-    """Deal rows that are equal in every column into two halves, to be drawn as wholes; None if few rows are equal.
+    """Divide rows that are equal in every column into two halves, each drawn as a whole; None if few rows are equal.
 
-    Of many equal rows, those of class k see one vote less for k than the others do, in the trees that left them out:
-    which class a row is of could be read from its votes, whatever it has to do with the columns. A half shares its
-    trees, so that all its rows have the same votes. Fewer equal rows than the map has neighbours cannot show it.
+    Among many equal rows, those of class k see one vote less for k than the others do, in the trees that left them out:
+    a row's class could be read from its votes, even if it is unrelated to the columns. The rows of a half share their
+    trees, so that they all have the same votes. If there are fewer equal rows than neighbours in the map, the map
+    cannot show it.
     """
     generator = np.random.default_rng(seed)
     n, d = X.shape
     rows, cell = np.arange(n), np.zeros(n, dtype=np.int64)
-    for column in generator.permutation(d):  # the first ones of pictures are alike in all rows
+    for column in generator.permutation(d):  # the first pixels of pictures are equal in all rows
         values, codes = np.unique(X[rows, column].astype(np.float32), return_inverse=True)  # as trees compare them
         _, cell, sizes = np.unique(cell * len(values) + codes.ravel(), return_inverse=True, return_counts=True)
         many = sizes[cell] >= _MANY_EQUAL
@@ -196,15 +197,16 @@ def in_bag_counts(forest: Any, n_rows: int, train_rows: ArrayLike | None = None)
 
 
 def training_weights(forest: Any, sample_weight: ArrayLike | None) -> FloatArray | None:
-    """Tell which weights multiply the in-bag counts.
+    """Find the weights that multiply the in-bag counts.
 
-    scikit-learn 1.9 draws the bootstrap samples by weight, so that the counts hold the weights already; earlier
-    releases multiply the counts. The trees themselves tell: their root's weight is the number of draws, or is not.
+    scikit-learn 1.9 draws the bootstrap samples by weight, so that the counts already hold the weights; earlier
+    releases multiply the counts. The trees themselves show which: the weight of their root is, or is not, the number of
+    draws.
     """
     if sample_weight is None:
         return None
     weights = np.asarray(sample_weight, dtype=np.float64)
-    # Nothing is drawn, or whole groups by ourselves: the weights go to the trees as they are.
+    # Nothing is drawn, or we draw whole groups: the weights go to the trees as they are.
     if not getattr(forest, "bootstrap", False) or own_counts(forest) is not None:
         return weights
     n_draws = len(draws(forest)[0])

@@ -1,4 +1,4 @@
-"""Tables as trees are grown from them: each column coded once into bytes, kept by column and by row."""
+"""Tables in the form that trees are grown from: each column coded once into bytes, kept by column and by row."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from manifolia._core.memory import require
 from manifolia._core.parallel import map_blocks
 from manifolia._core.types import Array, IntArray
 
-#: Codes that values may have; one more is of missing values.
+#: Number of codes for values; one more stands for missing values.
 _MOST_CODES = 255
-_SAMPLE = 100_000  # rows by which bins are cut: a bin's share of the rows is then within a few percent of 1/255
-_WIDTH = 16  # columns that are coded at a time: a line of memory holds as many values of a row
-_HEIGHT = 4096  # rows that are turned from columns into rows at a time: with some columns they fit into a core's cache
+_SAMPLE = 100_000  # rows that decide the bins: a bin's share of the rows is then within a few per cent of 1/255
+_WIDTH = 16  # columns that are coded at a time: a cache line holds this many values of a row
+_HEIGHT = 4096  # rows that are transposed at a time: with some columns they fit into a core's cache
 
 
 def table_bytes(n_rows: int, n_columns: int) -> int:
-    """Bytes that a coded table takes at most: a key of four bytes and two codes of one for each value."""
+    """Maximum size of a coded table in bytes: a key of four bytes and two codes of one byte per value."""
     return 6 * n_rows * n_columns
 
 
@@ -63,7 +63,7 @@ def code_table(X: Array) -> Any:
     map_blocks(order, row_blocks(n, _HEIGHT))
     map_blocks(code, row_blocks(d, _WIDTH))
     map_blocks(turn, row_blocks(n, _HEIGHT))
-    # Where every code is of one value, nobody asks for keys.
+    # If every code stands for one value, keys are not needed.
     exact = np.isin(kinds, (EXACT, TWO)).all()
     return Table(columns, rows, keys[:0] if exact else keys, n_codes, kinds, low, high)
 
@@ -71,7 +71,7 @@ def code_table(X: Array) -> Any:
 def _edges(keys: IntArray) -> IntArray:
     """The last key of each bin but the last, for bins of about equal numbers of rows.
 
-    Of one value too many, as in pictures of 256 greys, the two neighbours with the fewest rows share a bin.
+    If there is one value too many, as in pictures with 256 greys, the two neighbours with the fewest rows share a bin.
     """
     if len(keys) > _SAMPLE:
         keys = keys[np.random.default_rng(0).integers(0, len(keys), _SAMPLE)]

@@ -1,8 +1,8 @@
 """Growing the forest behind a map: for a target, without one, and until it has enough trees.
 
-Rows without a label are left out of the forest's training and are placed by it all the same. Without a target, the
-forest contrasts the data with a copy whose columns are shuffled [1]_ [2]_: the copy has the same marginals and no
-dependence between columns, so that a forest which tells the two apart has to learn which combinations of values occur.
+Rows without a label are left out of the forest's training, but it still places them. Without a target, the forest
+contrasts the data with a copy whose columns are shuffled [1]_ [2]_: the copy has the same marginals and no dependence
+between columns, so a forest that tells the two apart has to learn which combinations of values occur.
 
 References
 ----------
@@ -36,7 +36,8 @@ from manifolia.forest.trees import check_forest, has_missing, is_grown, read_tre
 _REGRESSION = {"max_features": 1 / 3, "min_samples_split": 6}
 
 
-#: Numbers with a smaller spread, or farther from 0 than this many spreads, are shifted and scaled for the trees.
+#: Numbers with a smaller spread than this, or farther from 0 than this many spreads, are shifted and scaled for the
+#: trees.
 _FINE, _FAR = 1e-4, 1e5
 #: Leaves of a tree, as a share of the rows: 0.1 for clear classes, 0.33 for noise.
 _LEAVES_PER_ROW = 0.25
@@ -51,7 +52,7 @@ class Grown(NamedTuple):
 
 
 def default_forest(target: Target, n_trees: int = 500) -> Any:
-    """Make the forest that is grown for a target when none is given."""
+    """Make the forest that is grown for a target if none is given."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     if target.is_classification or target.task == "unsupervised":  # tells the data from a shuffled copy
@@ -68,10 +69,10 @@ class Foreseen(NamedTuple):
 
 
 def foresee_size(n_rows: int, n_trees: int, target: Target | None) -> Foreseen:
-    """Tell how large a forest will be, before it is grown."""
+    """Estimate how large a forest will be, before it is grown."""
     n_values = 2
     if target is None or target.y is None:
-        n_rows *= 2  # a forest without a target is trained on a shuffled copy too
+        n_rows *= 2  # a forest without a target is also trained on a shuffled copy
     else:
         outputs = target.y.reshape(len(target.y), -1)
         n_values = sum(len(set(k)) for k in outputs.T) if target.is_classification else outputs.shape[1]
@@ -93,10 +94,10 @@ def grow_forest(
     report: Report | None = None,
     for_votes: bool = False,
 ) -> Grown:
-    """Grow a forest for a target, on bags of rows or of whole groups, or take the fitted one that is given.
+    """Grow a forest for a target, on bags of rows or of whole groups, or take the fitted one that was passed.
 
-    Without a forest, ours is grown by our kernels, and so is one given as our `own`; any other, and every forest on
-    sparse data, is fitted by scikit-learn. Where rows are placed by its votes, equal rows are drawn in halves.
+    If none is passed, ours is grown by our kernels, and so is one passed as our `own`; any other, and every forest on
+    sparse data, is fitted by scikit-learn. If rows are placed by its votes, equal rows are drawn in halves.
     """
     from sklearn.base import clone
 
@@ -108,7 +109,7 @@ def grow_forest(
         n_seen = n_rows_drawn(given)
         return Grown(given, rows if rows is not None and n_seen <= len(rows) else None)
     with threads(n_jobs) as n_threads, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The number of unique classes")  # which `read_target` says
+        warnings.filterwarnings("ignore", message="The number of unique classes")  # as `read_target` says
         if target.task == "unsupervised":
             if sample_weight is not None:
                 raise ParameterError(
@@ -149,9 +150,7 @@ class _Scale(NamedTuple):
 
 
 def _scale_for_trees(y: Array) -> _Scale | None:
-    """Find how to shift and scale numbers that trees would not split: scikit-learn calls a variance below 2e-16 pure,
-    and takes variances as differences of squares.
-    """
+    """Find how to scale numbers that trees would not split: scikit-learn calls a variance below 2e-16 pure."""
     moments = [mean_and_spread(column) for column in y.reshape(len(y), -1).T]
     spread = max(spread for _, spread in moments)
     if spread == 0.0 or not (spread < _FINE or any(abs(mean) > _FAR * spread for mean, _ in moments)):
@@ -159,7 +158,7 @@ def _scale_for_trees(y: Array) -> _Scale | None:
     return _Scale(np.array([mean for mean, _ in moments]), float(np.ldexp(1.0, np.frexp(spread)[1])))
 
 
-# --- some trees at a time, so that progress is reported and the work can be stopped ----------------------------------
+# --- a few trees at a time, so that progress is reported and the work can be stopped ---------------------------------
 
 
 def fit_forest(
@@ -172,9 +171,9 @@ def fit_forest(
     groups: IntArray | None = None,
     report: Report | None = None,
 ) -> Any:
-    """Fit a forest, in parts if someone listens: one of our own by our kernels where they can, any other as it is.
+    """Fit a forest, in parts if there is a listener: one of our own by our kernels where possible, any other as it is.
 
-    A warm start skips the seeds that the first trees have used up, so that the forest has the same bits either way.
+    A warm start skips the seeds that the first trees have used, so the forest has the same bits either way.
     """
     if own and can_grow(model, X, y):
         return grow_trees(model, X, y, sample_weight, groups=groups, report=report)
@@ -183,7 +182,7 @@ def fit_forest(
     if report is None:
         return fit_quietly(model, X, y, sample_weight)
     n_trees, n_threads = model.n_estimators, model.n_jobs or 1
-    if has_executor():  # how many threads it has is not known here: it gets all trees at once
+    if has_executor():  # its number of threads is not known here: it gets all trees at once
         n_threads = n_trees
     part = n_threads * -(-n_trees // (PARTS * n_threads))  # a multiple, so that no thread waits at the end of a part
     report(0, n_trees)
@@ -208,8 +207,8 @@ def fit_by_groups(
 ) -> Any:
     """Grow the trees of a forest with its parameters, each on a bag of whole groups; weights multiply the counts.
 
-    Trees that are there already stay, so that a forest may be grown on. scikit-learn does the same with bags of rows:
-    the counts are the weights with which a tree is fitted.
+    Existing trees stay, so that a forest can be extended. scikit-learn does the same with bags of rows: the counts are
+    the weights with which a tree is fitted.
     """
     n_trees, seed = model.n_estimators, as_seed(model.random_state)
     if "in_bag_counts_" not in vars(model):
@@ -241,7 +240,7 @@ def _tree_grower(
 
     rows, gaps = single_precision(X), has_missing(X)
     if is_sparse(rows):
-        rows = rows.tocsc()  # as trees are grown from; CSR would be turned round for each of them
+        rows = rows.tocsc()  # the form that trees are grown from; CSR would be converted for each of them
         rows.sort_indices()
     outputs = y.reshape(len(y), -1)
     weigh = weigher(model, y, sample_weight)
@@ -254,14 +253,14 @@ def _tree_grower(
         held = drawn.astype(np.float64) if weight is None else drawn * weight
         tree_seed = int(np.random.default_rng((seed, t, 1)).integers(np.iinfo(np.int32).max))
         tree = clone(stump).set_params(max_depth=model.max_depth, random_state=tree_seed)
-        # Its own check finds the columns with gaps; where there are none it is spared, as in a forest.
+        # Its own check finds columns with missing values; without any, it is skipped, as in a forest.
         return tree.fit(rows, codes, sample_weight=held, check_input=gaps)
 
     return one_tree
 
 
 def out_of_bag_right(model: Any, X: Any, y: Array) -> BoolArray:
-    """Tell on which rows the trees that left their group out vote right; not where every tree has seen it."""
+    """Find the rows on which the trees that left their group out vote right; not those that every tree has seen."""
     rows, counts = single_precision(X), model.in_bag_counts_
     votes = np.zeros((len(y), len(model.classes_)))
     for tree, drawn in zip(model.estimators_, counts, strict=True):
@@ -286,7 +285,7 @@ def contrast_forest(
 ) -> Grown:
     """Grow a forest that tells the data, class 1, from a copy whose columns are shuffled independently.
 
-    With groups, the copy of a row is drawn with it, so that every bag holds as much of the copy as of the data.
+    With groups, a row and its copy are drawn together, so that every bag holds as much of the copy as of the data.
     """
     from sklearn.base import clone
     from sklearn.ensemble import RandomForestClassifier
@@ -313,17 +312,17 @@ def shuffled_columns(X: Array, random_state: RandomState = None) -> Array:
 
 # --- how many columns a split tries ----------------------------------------------------------------------------------
 
-# The square root of the number of columns, the usual choice, is too few where nearly all columns are noise: of 1,004
-# columns it tries 31, and most splits see none of the four that tell the classes apart. A tenth or a third of them
-# finds these, at three to ten times the work; where every column tells a little it gains nothing. Small forests, asked
-# about rows that their trees have not seen, tell the two cases apart.
+# The square root of the number of columns, the usual choice, is too few if nearly all columns are noise: of 1,004
+# columns it tries 31, and most splits see none of the four that separate the classes. A tenth or a third of them finds
+# these, at three to ten times the work; if every column is a little informative, this gains nothing. Small forests,
+# asked about rows that their trees have not seen, distinguish the two cases.
 
 #: Up to here the square root is a tenth of the columns or more.
 MANY_COLUMNS = 100
-#: From the narrowest on, each is tried if the one before was better than its own.
+#: Starting with the narrowest, each is tried only if the one before was better than its predecessor.
 WIDTHS: tuple[str | float, ...] = ("sqrt", 0.1, 1 / 3)
 _TREES, _ROWS = 50, 1000
-#: By how many standard errors a wider search has to be better: it costs time in every tree.
+#: Number of standard errors by which a wider search has to be better: it costs time in every tree.
 _ERRORS = 2.0
 
 
@@ -333,9 +332,9 @@ def split_width(
     """Choose ``max_features`` of a forest of classes by out-of-bag votes.
 
     Forests of 50 trees on at most 1,000 rows try the square root of the number of columns, a tenth and a third. A
-    wider one is taken if the rows that it alone gets right are more than those that it alone gets wrong by two standard
-    errors (McNemar's test), and the next is tried only then. Of groups, whole ones are drawn and compared: their rows
-    are right or wrong together.
+    wider one is taken if the rows that only it gets right outnumber those that only it gets wrong by two standard
+    errors (McNemar's test), and the next is tried only then. With groups, whole groups are drawn and compared: their
+    rows are right or wrong together.
     """
     if X.shape[1] <= MANY_COLUMNS:
         return WIDTHS[0]
@@ -350,7 +349,7 @@ def split_width(
     chosen, right = WIDTHS[0], _right(X, y, weight, WIDTHS[0], seed, n_jobs, groups)
     for wider in WIDTHS[1:]:
         if np.count_nonzero(~right) <= _ERRORS**2:
-            break  # even if it got all of these right, that could be luck
+            break  # even if it got all of these right, it could be luck
         also = _right(X, y, weight, wider, seed, n_jobs, groups)
         gained = also.astype(np.float64) - right
         by_unit = gained if groups is None else np.bincount(groups, gained)
@@ -369,7 +368,7 @@ def _right(
     n_jobs: int | None,
     groups: IntArray | None = None,
 ) -> BoolArray:
-    """Which rows the trees that have not seen them, or their group, vote right on."""
+    """Rows on which the trees that have not seen them, or their group, vote right."""
     from sklearn.ensemble import RandomForestClassifier
 
     small = RandomForestClassifier(_TREES, max_features=width, random_state=seed)
@@ -395,11 +394,11 @@ STEP = 50
 
 
 class SizedForest(NamedTuple):
-    """A forest that has grown until it stood still, or until it was large enough."""
+    """A forest that has grown until it settled, or until it was large enough."""
 
     forest: Any  # Fitted
     n_trees: int  # Its size
-    curve: FloatArray  # (k,): mean absolute change of the normalised Gram matrix by each addition of trees
+    curve: FloatArray  # (k,): mean absolute change of the normalised Gram matrix with each addition of trees
 
 
 def grow_until_stable(
@@ -415,20 +414,20 @@ def grow_until_stable(
     n_jobs: int | None = None,
     report: Callable[..., None] | None = None,
 ) -> SizedForest:
-    """Grow a forest, on bags of rows or of groups, until the Gram matrix of held-out rows stands still."""
+    """Grow a forest, on bags of rows or of groups, until the Gram matrix of held-out rows settles."""
     rows = single_precision(held_out)
     kernel = np.zeros((rows.shape[0], rows.shape[0]))
     curve: list[float] = []
     before, size = kernel, 0
     with threads(n_jobs) as n_threads, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="The number of unique classes")  # which `read_target` says
+        warnings.filterwarnings("ignore", message="The number of unique classes")  # as `read_target` says
         model.set_params(warm_start=True, n_jobs=n_threads)
         while size < max_trees and not (curve and curve[-1] < tol):
             grown, size = size, min(size + STEP, max_trees)
             model.set_params(n_estimators=size)
             fit_forest(model, X, y, own=own, groups=groups)
             kernel += path_kernel(read_trees(model, first=grown), rows, normalize=None, roots=False, missing="native")
-            length = np.sqrt(np.maximum(np.diagonal(kernel), 1.0))  # of trees without a split all is 0
+            length = np.sqrt(np.maximum(np.diagonal(kernel), 1.0))  # without a single split, everything is 0
             now = kernel / np.outer(length, length)
             if grown:
                 curve.append(float(np.abs(now - before).mean()))

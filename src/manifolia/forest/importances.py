@@ -1,16 +1,17 @@
-"""Permutation importance on out-of-bag rows: what a tree loses when a feature's values are mixed up.
+"""Permutation importance on out-of-bag rows: what a tree loses when a feature's values are shuffled.
 
 For every tree t and feature f, the error of t on the m rows out of its bag is measured as they are and with feature f
 permuted among them; the importance of f is the mean difference over trees (Breiman 2001; the "mean decrease in
 accuracy", or increase of the mean squared error, of Rhodes et al. 2021, section 5.1).
 
 A feature that is not on a row's path cannot change the row's leaf. So each row goes down once, and again only for the
-features on its path, from the first node on that asks for them: O(T n depth²) steps whatever the number of features,
-where permuting column by column costs O(T n depth d).
+features on its path, starting at the first node that asks for them: O(T n depth²) steps whatever the number of
+features, while permuting column by column costs O(T n depth d).
 
 A departure from Breiman: the permutation is a random rotation of the rows in a random order, one order for each tree
-and one rotation for each tree and feature. No row is its own partner, where a uniformly random permutation leaves one
-row in m on average as it was and so gives importances smaller by the factor 1 − 1/m; and no array of n × d is permuted.
+and one rotation for each tree and feature. No row is its own partner, while a uniformly random permutation leaves on
+average one row in m unchanged and so gives importances that are smaller by the factor 1 − 1/m; and no n × d array is
+permuted.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from manifolia.forest.grow import shuffled_columns
 from manifolia.forest.leaf_tables import leaf_table
 from manifolia.forest.trees import Trees, check_forest_input, read_trees
 
-_GROUPS, _GROUP_ROWS = 20, 10  # groups of rows that are compared at most, and rows that each has at least
-_GROUPED_ROWS = 4000  # rows in all of them: more would not tell better how far rows differ
+_GROUPS, _GROUP_ROWS = 20, 10  # maximum number of groups of rows that are compared, and minimum number of rows in each
+_GROUPED_ROWS = 4000  # rows in all of them: more would not show better how much rows differ
 
 
 class Importance(NamedTuple):
@@ -55,7 +56,7 @@ def permutation_importance(
     """Measure how much each tree's error on its out-of-bag rows grows when a feature is permuted among them.
 
     The error of a classifier is the share of wrong classes, of a regressor the mean squared error; of several outputs
-    it is the mean, so that outputs of a regressor should have comparable units. Sample weights are not used: every
+    it is the mean, so outputs of a regressor should have comparable units. Sample weights are not used: every
     out-of-bag row counts once.
 
     Parameters
@@ -71,7 +72,7 @@ def permutation_importance(
         For each row that the forest was trained on, its row in `X`, or −1 if it is not there. None: the forest was
         trained on `X` itself. Rows of `X` that the forest never saw are out of bag in every tree.
     random_state : int, RandomState, Generator or None, default=None
-        For the permutations. The same seed gives the same bits for any `n_jobs`.
+        Seed of the permutations. The same seed gives the same bits for any `n_jobs`.
     n_jobs : int or None, default=None
         Threads.
 
@@ -160,7 +161,7 @@ class GroupedImportance(NamedTuple):
     """Importance of the features on groups of rows."""
 
     values: FloatArray  # (n_groups, d)
-    share: float  # Rows of a group, as a share of all: their variance times this is that of the mean over all rows
+    share: float  # Rows of a group, as a share of all: times their variance, it is that of the mean over all rows
 
 
 def importance_by_group(
@@ -173,11 +174,11 @@ def importance_by_group(
     groups: IntArray | None = None,
     random_state: RandomState = None,
 ) -> GroupedImportance | None:
-    """Measure importance on groups of rows; None of fewer than 20 rows, or where too few trees left them out.
+    """Measure importance on groups of rows; None for fewer than 20 rows, or if too few trees left them out.
 
-    All trees are asked about the same rows, so that their spread does not tell how much hangs on these: a column that
-    means nothing may look telling in every tree. How far groups of rows differ tells. Rows that belong together (the
-    user's `groups`) are put into one of them.
+    All trees are asked about the same rows, so their spread does not show how much depends on these rows: a meaningless
+    column may look informative in every tree. The differences between groups of rows do show it. Rows that belong
+    together (the user's `groups`) are put into the same one.
     """
     n = X.shape[0]
     n_groups = min(_GROUPS, n // _GROUP_ROWS, n_units(groups, n) // 2)
@@ -210,7 +211,7 @@ def contrast_importance(
 ) -> Importance:
     """Compute `permutation_importance` for a forest that tells data from a shuffled copy.
 
-    It is large for features that depend on others: those by which the forest tells which combinations occur.
+    It is large for features that depend on others: those from which the forest learns which combinations occur.
     """
     data = check_matrix(X, allow_nan=True)
     both = np.vstack([data, shuffled_columns(data, contrast_state)])
@@ -246,9 +247,9 @@ def _codes(labels: Array, known: Array) -> IntArray:
 
 
 def _permutations(seed: int, t: int, rows: IntArray, used: IntArray, d: int) -> tuple[IntArray, IntArray]:
-    """Return the rows in a random order and, for each used feature, how many places further its partner stands.
+    """Return the rows in a random order and, for each used feature, how many places farther along its partner is.
 
-    A stream of its own for every tree, so that the result does not depend on the order in which trees are done.
+    Every tree has its own stream, so the result does not depend on the order in which trees are done.
     """
     generator = np.random.default_rng((seed, t))
     order = generator.permutation(rows)
@@ -258,7 +259,7 @@ def _permutations(seed: int, t: int, rows: IntArray, used: IntArray, d: int) -> 
 
 
 def _columns(X: Any, rows: IntArray, used: IntArray) -> tuple[Array, IntArray, IntArray]:
-    """Return a dense array, the rows in it, and the column of each feature; of sparse data only what one tree needs."""
+    """Return a dense array, the rows in it, and the column of each feature; if sparse, only what one tree needs."""
     d = X.shape[1]
     if not is_sparse(X):
         return X, rows, np.arange(d)

@@ -1,4 +1,4 @@
-"""Which leaf each row falls into, and how often each row was in the bag: all that proximities need of a forest."""
+"""Which leaf each row falls into, and how often each row was in the bag: all that proximities need from a forest."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def leaf_table(forest: Any, X: ArrayLike, *, train_rows: ArrayLike | None = None
 
 
 def check_leaves(leaf: IntArray, counts: IntArray, trees: Trees) -> None:
-    """Check that leaves and counts which came from a file fit the trees: kernels index with them and do not look."""
+    """Check that leaves and counts which came from a file fit the trees: kernels index with them unchecked."""
     fits = leaf.ndim == 2 and leaf.shape == counts.shape and leaf.shape[0] == trees.n_trees
     fits = fits and leaf.dtype == np.int32 and counts.dtype in (np.uint8, np.uint16, np.uint32)
     first = trees.first_leaf[:, np.newaxis]
@@ -67,8 +67,8 @@ def check_leaves(leaf: IntArray, counts: IntArray, trees: Trees) -> None:
 def check_same_rows(forest: Any, table: LeafTable, X: Any, *, partial: bool) -> None:
     """Compare each leaf's in-bag rows with the number that the tree itself recorded when it was grown.
 
-    A row of weight 0 is in the bag and not counted by the tree, so only a shortfall is proof of other rows; with
-    `train_rows` the table may hold fewer rows than the tree saw, so there only an excess is.
+    A row of weight 0 is in the bag but not counted by the tree, so only a shortfall proves that the rows are different;
+    with `train_rows` the table may hold fewer rows than the tree saw, so there only an excess does.
     """
     in_bag = np.concatenate(
         [
@@ -80,8 +80,8 @@ def check_same_rows(forest: Any, table: LeafTable, X: Any, *, partial: bool) -> 
     )
     recorded = np.concatenate([tree.tree_.n_node_samples for tree in forest.estimators_])[table.trees.leaf_node]
     differs = np.maximum(in_bag - recorded if partial else recorded - in_bag, 0)
-    # Releases of scikit-learn before 1.7 record, for some nodes, a missing value on the other side than where they
-    # send it: with gaps in the data a few rows may differ.
+    # For some nodes, scikit-learn before 1.7 records a missing value on the opposite side from where it sends it: with
+    # missing values in the data a few rows may differ.
     allowed = _MISRECORDED if has_missing(X) else 0.0
     if differs.sum() > allowed * recorded.sum():
         raise ParameterError(
@@ -108,7 +108,7 @@ def parts_every(table: LeafTable) -> IntArray:
 
 
 def parts_out_of_bag(table: LeafTable, always: BoolArray | None = None) -> IntArray:
-    """Let a row take part in the trees that left it out of their bag."""
+    """Let a row take part in the trees for which it is out of bag."""
     left_out = table.counts == 0
     if always is None:
         always = ~left_out.any(axis=0)

@@ -1,10 +1,10 @@
 """Codes of rows: which nodes of an ensemble of trees a row visits (Vens and Costa 2011, sections II-B to II-D).
 
-φ(x) has one entry per node: 1 on the way from each root to the leaf of x, 0 elsewhere. All rows visit the roots, which
+φ(x) has one entry per node: 1 on the path from each root to the leaf of x, 0 elsewhere. All rows visit the roots, which
 may be left out. With a missing value a test has no outcome, and the row goes where the tree learned to send it
-("native"), one way by an equal chance ("random"), or both ways with half its mass each ("split": 1/2 after the first
-such test, 1/4 after the second, …). Chance is a hash of the seed, the node and all that the row holds: never of the
-rows beside it.
+("native"), either way with equal chance ("random"), or both ways with half its mass each ("split": 1/2 after the first
+such test, 1/4 after the second, …). Chance is a hash of the seed, the node and all of the row's values, never of other
+rows.
 
 With a hash, F columns take all nodes: column h(v) holds the sum of its nodes' entries. Counts (the paper's Fig. 2)
 raise inner products by (‖φ(x)‖₁ ‖φ(z)‖₁ − ⟨φ(x), φ(z)⟩) / F in expectation; with a random sign for each node
@@ -32,14 +32,14 @@ from manifolia._core.validate import check_number, check_option
 from manifolia.exceptions import ParameterError
 from manifolia.forest.trees import Trees, even_blocks, find_leaves, has_missing, laid_out, walk_blocks
 
-#: Which nodes on the way are coded.
+#: Which nodes on the path are coded.
 NODES = ("path", "leaf")
 #: What a test on a missing value does.
 MISSING = ("random", "split", "native")
 #: How nodes find their column.
 HASHES = ("mixed", "signed", "modulo")
 
-_FOLDED_ROWS = 1024  # rows whose unfolded code is held at one time, per thread
+_FOLDED_ROWS = 1024  # rows whose unfolded code is held at a time, per thread
 _MOST_INDEX = 2**31 - 1
 
 
@@ -52,7 +52,7 @@ class NodeHash(NamedTuple):
 
 
 def node_hash(n_nodes: int, n_columns: int, *, kind: str = "mixed", key: int | np.uint64 = 0) -> NodeHash:
-    """Give every node one of F columns."""
+    """Assign every node to one of F columns."""
     from manifolia.kernels.node_paths import hash_nodes
 
     check_option(kind, "hash", HASHES)
@@ -96,7 +96,7 @@ def encode(
 
 
 def _codes_of_leaves(trees: Trees, leaf: IntArray, lengths: IntArray, *, nodes: str, dtype: str) -> Sparse:
-    """The nodes above each leaf, in two passes: lengths are known, so that every row has its place."""
+    """The nodes above each leaf, in two passes: once lengths are known, every row has its place."""
     from manifolia.kernels.node_paths import fill_paths
 
     n_rows = leaf.shape[1]
@@ -159,7 +159,7 @@ def _split(trees: Trees, X: Any, *, nodes: str) -> Sparse:
         blocks,
     )
     out = _csr(values, columns, indptr, trees.n_nodes)
-    if not trees.is_preorder:  # trees grown best first number their nodes in another order than a walk meets them
+    if not trees.is_preorder:  # best-first trees do not number their nodes in the order in which a walk meets them
         out.has_sorted_indices = False
         out.sort_indices()
     return out

@@ -1,25 +1,25 @@
-"""How far a row lies outside the training rows that went its way down the trees of a forest.
+"""How far a row lies outside the training rows that took the same path down the trees of a forest.
 
-Into every node but the root, rows come by a test on one feature. The node remembers the range [low, high] of that
-feature among its in-bag training rows, missing values aside: two numbers a node. For a row x that comes into node v by
-feature f its excess is ::
+Rows enter every node but the root by a test on one feature. The node remembers the range [low, high] of that feature
+among its in-bag training rows, ignoring missing values: two numbers per node. For a row x that enters node v by feature
+f, the excess is ::
 
     e_v(x) = min(1, max(low_v − x_f, x_f − high_v, 0) / w_v)
 
 where w_v is the range of f in v and its sibling together (that of all training rows if this is 0; any excess is 1 if
-that is 0 too, or if the node holds no training row at all). The excess of x is the largest of these on its way down a
-tree, averaged over trees: 0 if every value on the way lies among those of the training rows that went the same way, 1
-if in every tree one lies as far outside as the node's rows are apart. It knows what the forest asks for, no more: a
-value that no split looks at cannot make a row novel, nor move it on the map.
+that is 0 too, or if the node holds no training row at all). The excess of x is the largest of these on its path down a
+tree, averaged over trees: 0 if every value on the path lies among those of the training rows that took the same path, 1
+if in every tree one lies as far outside as the node's rows are apart. It knows only what the forest asks for: a value
+that no split looks at cannot make a row novel, nor move it on the map.
 
-Training rows are scored by the trees that left them out of their bag, and so are the yardstick for new rows: 4 to 6 %
-of held-out rows exceed the 95 % quantile of the out-of-bag scores on the six sets below.
+Training rows are scored by the trees for which they are out of bag, and so are the yardstick for new rows: 4 to 6 % of
+held-out rows exceed the 95 % quantile of the out-of-bag scores on the six sets below.
 
-Measured: area under the ROC curve against held-out rows, mean of 5 splits (60 % to train, 200 trees), of three ways to
+Measured: area under the ROC curve against held-out rows, mean of 5 splits (60 % to train, 200 trees), for three ways to
 score a path: the share of nodes with the row outside the range of their split feature; the largest excess over these
-ranges; and the definition above, whose ranges are those of the child and so reach into the leaf. It costs the same and
-sees unknown classes best. Scaled rows are training rows × 10; mixed rows are held-out rows with every column permuted,
-some of which are as good as real.
+ranges; and the definition above, whose ranges are those of the child and so include the leaf. It costs the same and
+detects unknown classes best. Scaled rows are training rows × 10; mixed rows are held-out rows with every column
+permuted, some of which look real.
 
 ===================================  ================  ==============  =============
 set, rows to tell from held-out      share of nodes    split's range   child's range
@@ -33,9 +33,9 @@ wine, mixed                          0.755             0.864           0.870
 diabetes (regression), mixed         0.741             0.786           0.784
 ===================================  ================  ==============  =============
 
-The whole box of each leaf, all features, was tried too. On one split it tells mixed rows better on wine (0.90 against
-0.87) and iris (0.88 against 0.81), worse on breast cancer (0.97 against 0.99), and it takes leaves × features numbers:
-3.5 GB for MNIST with 100 trees, against 9 MB.
+The whole box of each leaf, over all features, was tried too. On one split it detects mixed rows better on wine (0.90
+against 0.87) and iris (0.88 against 0.81), worse on breast cancer (0.97 against 0.99), and it takes leaves × features
+numbers: 3.5 GB for MNIST with 100 trees, against 9 MB.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ class SortedRows(NamedTuple):
 
     leaf: IntArray  # (T, n): leaf id of each row in each tree
     ranges: NodeRanges  # Ranges of the in-bag rows
-    excess: FloatArray  # (n,): how far a row lies outside of those, as `path_excess` says
+    excess: FloatArray  # (n,): how far a row lies outside of those, as in `path_excess`
 
 
 def sort_training_rows(trees: Trees, X: Any, counts: IntArray, trained: IntArray) -> SortedRows:
     """Find leaves, ranges and excess of the rows that trees were grown on, in single precision, in one pass.
 
-    `counts` are the bags. Rows that are in them, and were not `trained` on, neither widen a range nor have an excess
-    in that tree.
+    `counts` are the bags. Rows that are in a bag but were not `trained` on neither widen a range nor have an excess in
+    that tree.
     """
     from manifolia.kernels.tree_walk import sort_rows
 
@@ -108,14 +108,14 @@ def sort_training_rows(trees: Trees, X: Any, counts: IntArray, trained: IntArray
 
 
 def read_ranges(trees: Trees, X: Any, counts: IntArray, *, n_jobs: int | None = None) -> NodeRanges:
-    """Find the ranges of the training rows, in single precision, in the nodes; `counts` says who was in which bag."""
+    """Find the ranges of the training rows, in single precision, in the nodes; `counts` holds the bags."""
     from manifolia.kernels.tree_walk import node_ranges
 
     low = np.full(trees.n_nodes, np.inf, dtype=np.float32)
     high = np.full(trees.n_nodes, -np.inf, dtype=np.float32)
     walk = trees.walk(X)
     least, most = (np.full(X.shape[1], np.nan, dtype=np.float32) for _ in range(2))
-    # A sparse matrix is made dense a block of rows after the other; ranges do not mind in which order they widen.
+    # A sparse matrix is made dense block by block; ranges do not depend on the order in which they widen.
     with threads(n_jobs):
         for rows in walk_blocks(X) if is_sparse(X) else [slice(0, X.shape[0])]:
             block, drawn = laid_out(X, rows), np.ascontiguousarray(counts[:, rows])
@@ -132,9 +132,9 @@ def read_ranges(trees: Trees, X: Any, counts: IntArray, *, n_jobs: int | None = 
 def path_excess(
     trees: Trees, X: Any, ranges: NodeRanges, *, counts: IntArray | None = None, n_jobs: int | None = None
 ) -> FloatArray:
-    """Average over trees how far each row, in single precision, lies outside the ranges on its way.
+    """Average over trees how far each row, in single precision, lies outside the ranges on its path.
 
-    With the bags' `counts`, a row is asked about by the trees that left it out; NaN for one that is in every bag.
+    With the bags' `counts`, a row asks only the trees that left it out; NaN for one that is in every bag.
     """
     from manifolia.kernels import tree_walk
 

@@ -1,7 +1,7 @@
 """A forest's proximity as an operator: products with vectors through the leaves, without the n × n matrix.
 
-A product goes into the leaves (each leaf adds up what its members give), scales them and comes out again (each row
-adds up what its leaves hold), tree by tree: O(n T) per vector where the matrix has O(n T · leaf size) entries.
+A product goes into the leaves (each leaf adds up what its members give), scales them and comes out again (each row adds
+up what its leaves hold), tree by tree: O(n T) per vector, while the matrix has O(n T · leaf size) entries.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from manifolia.forest._factors import KINDS, Factors, OutOfBag, factors, leaf_si
 from manifolia.forest._rows import path_lengths, product_block
 from manifolia.forest.leaf_tables import LeafTable, leaf_table, parts_every, parts_out_of_bag, row_weights
 
-#: Columns that travel through the leaves together: two cache lines of doubles, so that a tree's leaves stay in cache.
+#: Columns that pass through the leaves together: two cache lines of doubles, so that a tree's leaves stay in cache.
 _COLUMNS = 16
-_LUMPED_COLUMNS = 256  # groups that are multiplied together where the kernel has no leaf factors
-_OOB_ROWS = 1024  # rows of the exact out-of-bag kernel that exist at one time, per thread
+_LUMPED_COLUMNS = 256  # groups that are multiplied together if the kernel has no leaf factors
+_OOB_ROWS = 1024  # rows of the exact out-of-bag kernel that exist at a time, per thread
 
 
 class _Pass(NamedTuple):
-    """One way through the leaves: K = diag(out_row) R_out S R_inᵀ diag(in_row)."""
+    """One pass through the leaves: K = diag(out_row) R_out S R_inᵀ diag(in_row)."""
 
     gives: IntArray
     takes: IntArray
@@ -40,7 +40,7 @@ class _Pass(NamedTuple):
 
 
 class ForestOperator:
-    """The proximity of a forest's training rows, as something to multiply with."""
+    """The proximity of a forest's training rows, as an operator to multiply with."""
 
     def __init__(
         self, table: LeafTable, kind: str, passes: tuple[_Pass, ...] = (), *, row: FloatArray | None = None,
@@ -77,7 +77,7 @@ class ForestOperator:
         return self.rmatmat(np.reshape(v, (-1, 1)), n_jobs=n_jobs)[:, 0]
 
     def of_trees(self, n_trees: int) -> ForestOperator:
-        """Make the operator of the first trees alone, if each row is out of the bag of one of them; else itself."""
+        """Make the operator of only the first trees if each row is out of bag in one of them; else return this one."""
         table = self.table
         if n_trees >= table.n_trees or not (table.counts[:n_trees] == 0).any(axis=0).all():
             return self
@@ -90,14 +90,14 @@ class ForestOperator:
         return build_operator(self.table.of_rows(rows), kind=self.kind, sample_weight=self._weight[rows])
 
     def extend(self, V: FloatArray, rows: IntArray) -> FloatArray:
-        """Average values of some rows under the RF-GAP proximities of all rows to these."""
+        """Average values of some rows under the RF-GAP proximities of all rows to them."""
         weight, values = np.zeros(self.shape[0]), np.zeros((self.shape[0], V.shape[1]))
         weight[rows], values[rows] = self._weight[rows], V
         return build_operator(self.table, kind="gap", sample_weight=weight).matmat(values)
 
     @property
     def known(self) -> tuple[OutOfBag | None, Factors]:
-        """Who may ask which tree, and the factors of which rows are formed; computed once."""
+        """Which rows may ask which tree, and the factors; computed once."""
         if self._factors is None:
             base = "gap" if self.kind == "gap-sym" else self.kind
             self._factors = factors(self.table, base, self._weight, left_out=self._out_of_bag)
@@ -148,10 +148,10 @@ class ForestOperator:
         return out
 
     def _oob_product(self, V: Array, parts: Factors) -> Array:
-        # Exact and symmetric, but no product of factors: each block of rows is made, used and dropped.
+        # Exact and symmetric, but not a product of factors: each block of rows is made, used and dropped.
         def run(rows: slice) -> Array:
             block = product_block(parts, rows, self.shape[0])
-            # A row is 1 to itself, also one that is never out of bag and so has no entry at all.
+            # A row's proximity to itself is 1, even if it is never out of bag and so has no entry at all.
             own = block[np.arange(block.shape[0]), np.arange(rows.start, rows.stop)]
             return block @ V + (1.0 - own)[:, None] * V[rows]
 
@@ -219,7 +219,7 @@ def operator(
     X : array-like, sparse matrix or DataFrame of shape (n, d)
         The rows that the forest was trained on.
     kind : {"gap", "gap-sym", "oob", "original", "kerf", "path"}, default="gap"
-        As for `manifolia.forest.proximity`. ``"oob"`` has no factors: its rows are computed anew, block by block, in
+        As for `manifolia.forest.proximity`. ``"oob"`` has no factors: its rows are computed again, block by block, in
         every product.
     normalize : {"cosine", None}, default="cosine"
         For ``"path"``.
@@ -228,7 +228,7 @@ def operator(
     train_rows : array-like of int, default=None
         As for `manifolia.forest.proximity`.
     n_jobs : int or None, default=None
-        Threads while it is built; each product takes its own.
+        Threads while it is built; each product has its own setting.
 
     Returns
     -------
@@ -248,7 +248,7 @@ def build_operator(
     normalize: str | None = "cosine",
     sample_weight: ArrayLike | None = None,
 ) -> ForestOperator:
-    """Build the operator of a proximity from leaves that are known already."""
+    """Build the operator of a proximity from known leaves."""
     check_option(kind, "kind", KINDS)
     check_option(normalize, "normalize", ("cosine", None))
     ones = np.ones(table.n_rows)

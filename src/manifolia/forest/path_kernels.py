@@ -1,8 +1,8 @@
 """How alike two rows are by the paths that they share (Vens and Costa 2011, sections II-F and II-G).
 
 κ(x, z) = ⟨φ(x), φ(z)⟩ = Σ_k \\|P_k(x) ∧ P_k(z)\\| is the length of the common paths, κ(x, x) that of a row's own
-paths. It is never a product of codes unless missing values are split: going up from a row's leaf, each
-other row is met once. Without the roots, which all rows share, every path and every common path is shorter by one.
+paths. It is computed without a product of codes unless missing values are split: going up from a row's leaf, each other
+row is met once. Without the roots, which all rows share, every path and every common path is shorter by one.
 """
 
 from __future__ import annotations
@@ -52,9 +52,9 @@ def path_kernel(
         ``"cosine"``: κ(x, z) / √(κ(x, x) κ(z, z)). ``"max"``: in each tree the common length over that of the longer
         path, mean over trees. None: κ.
     nodes : {"path", "leaf"}, default="path"
-        Every node on the way, or leaves only.
+        Every node on the path, or leaves only.
     roots : bool, default=True
-        Whether the root of each tree is part of a path. Where it is not and no tree has a split, all is 0.
+        Whether the root of each tree is part of a path. If it is not and no tree has a split, everything is 0.
     missing : {"random", "split", "native"}, default="random"
         What a test on a missing value does.
     key : int, default=0
@@ -148,7 +148,7 @@ def _squares(codes: Sparse) -> FloatArray:
 
 
 def _of_leaves(trees: Trees, X: Any, Z: Any, normalize: str | None, how: dict[str, Any]) -> Sparse:
-    """Leaves only: a sparse product. Every path has length 1, so that the longer one has too."""
+    """Leaves only: a sparse product. Every path has length 1, and so has the longer one."""
     codes = encode(trees, X, nodes="leaf", **how).astype(np.float64)
     to_codes = codes if Z is X else encode(trees, Z, nodes="leaf", **how).astype(np.float64)
     turned = to_codes.T.tocsr()

@@ -49,32 +49,32 @@ def proximity(
         The rows that the forest was trained on, in the same order.
     kind : {"gap", "gap-sym", "oob", "original", "kerf", "path"}, default="gap"
         ``"gap"``: RF-GAP, directed, rows sum to 1, and its weighted vote is the forest's out-of-bag prediction [3]_.
-        ``"gap-sym"``: the same made symmetric. ``"oob"``: of the trees where both rows are out of bag, the share in
-        which they share a leaf; 1 on the diagonal, 0 for a pair that is never out of bag together [2]_.
-        ``"original"``: the share of all trees in which they share a leaf [1]_. ``"kerf"``: as original, each tree
-        weighted by one over the leaf's size [4]_. ``"path"``: the length of the common path from the root [5]_; every
-        pair shares the root, so this matrix is dense.
+        ``"gap-sym"``: the same, symmetrised. ``"oob"``: among the trees where both rows are out of bag, the share in
+        which they share a leaf; 1 on the diagonal, 0 for a pair that is never out of bag together [2]_. ``"original"``:
+        the share of all trees in which they share a leaf [1]_. ``"kerf"``: like ``"original"``, with each tree weighted
+        by one over the leaf's size [4]_. ``"path"``: the length of the common path from the root [5]_; every pair
+        shares the root, so this matrix is dense.
     new : array-like, sparse matrix or DataFrame of shape (m, d), default=None
-        New rows: the result has one row for each, against the training rows. Each is computed alone. For ``"gap-sym"``
-        new rows give the directed proximity: a row that was in no bag is reached by nobody.
+        New rows: the result has one row for each of them and one column per training row. Each row is computed on its
+        own. For ``"gap-sym"`` new rows give the directed proximity: no row reaches a row that was in no bag.
     symmetric : {False, True, "arithmetic", "geometric"}, default=False
         For ``"gap"``: (P + Pᵀ) / 2 (True or ``"arithmetic"``) or √(P ∘ Pᵀ). ``"gap-sym"`` is ``"arithmetic"`` unless
-        told.
+        you say otherwise.
     diagonal : {"zero", "in-bag"}, default="zero"
-        For ``"gap"`` and ``"gap-sym"``: what a row is to itself. 0, or the mean of c_i(t) / M_i(t) over the trees whose
-        bag holds it; a row then sums to more than 1.
+        For ``"gap"`` and ``"gap-sym"``: a row's proximity to itself. It is 0, or the mean of c_i(t) / M_i(t) over the
+        trees whose bag holds the row; a row then sums to more than 1.
     normalize : {"cosine", None}, default="cosine"
-        For ``"path"``: divide by √(κ(x, x) κ(z, z)), or give the cumulated length κ itself.
+        For ``"path"``: divide by √(κ(x, x) κ(z, z)), or return the cumulative length κ itself.
     threshold : float, default=0.0
         Entries not above it are dropped. Rows of ``"gap"`` then sum to less than 1.
     top_k : int, default=None
-        Keep the k largest entries of each row, of equal ones those with the lower column. Not symmetric.
+        Keep the k largest entries of each row; ties go to the lower column. Not symmetric.
     sample_weight : array-like of shape (n,), default=None
         For ``"gap"``: weights that multiplied the in-bag counts when the forest was fitted.
     train_rows : array-like of int, default=None
         For each row that the forest was trained on, its row in `X`, or −1 if it is not there.
     dtype : dtype, default=numpy.float64
-        Of the entries; sums are in double precision always.
+        Type of the entries; sums are always in double precision.
     n_jobs : int or None, default=None
         Threads; None is all cores. The result has the same bits for any number.
 
@@ -145,9 +145,9 @@ def proximity_from_leaves(
     dtype: Any = np.float64,
     known: tuple[OutOfBag | None, Factors] | None = None,
 ) -> Sparse:
-    """Compute proximities from leaves that are known already; parameters as for `proximity`.
+    """Compute proximities from known leaves; parameters as for `proximity`.
 
-    `known` is what an operator of the same proximity has worked out, where there is one.
+    `known` is what an operator of the same proximity has already worked out, if there is one.
     """
     base, symmetry = _resolve(
         kind, symmetric=symmetric, diagonal=diagonal, normalize=normalize, new=new_leaf is not None
@@ -174,7 +174,7 @@ def proximity_from_leaves(
 def gap_among(
     table: LeafTable, some: IntArray, top_k: int, *, of: IntArray | None = None, sample_weight: FloatArray | None = None
 ) -> Sparse:
-    """Compute the largest RF-GAP proximities of some training rows among themselves, or `of` others to these."""
+    """Compute the largest RF-GAP proximities of some training rows among themselves, or `of` others to them."""
     part = table.of_rows(some)
     asked = None if of is None else np.where(table.counts[:, of] == 0, table.leaf[:, of], -1)
     weight = None if sample_weight is None else sample_weight[some]
@@ -184,7 +184,7 @@ def gap_among(
 def _resolve(
     kind: str, *, symmetric: bool | str, diagonal: str, normalize: str | None, new: bool
 ) -> tuple[str, str | None]:
-    """Split a kind into the directed base and the way it is made symmetric; refuse what does not go together."""
+    """Split a kind into the directed base and the way it is symmetrised; refuse what does not go together."""
     check_option(kind, "kind", KINDS)
     check_option(symmetric, "symmetric", (False, True, "arithmetic", "geometric"))
     check_option(diagonal, "diagonal", ("zero", "in-bag"))
@@ -214,8 +214,8 @@ def _finish_square(
 ) -> Sparse:
     """Diagonal and symmetry of a matrix of training rows against themselves."""
     if base != "gap" or left_out is None:
-        return K  # the diagonal is there already: a row shares every leaf with itself
-    if left_out.isolated.any():  # nobody to go to: the walk stays, so that the row still sums to 1
+        return K  # the diagonal is already there: a row shares every leaf with itself
+    if left_out.isolated.any():  # nowhere to go: the walk stays, so that the row still sums to 1
         K = _with_diagonal(K, np.where(left_out.isolated, 1.0, K.diagonal()))
     if symmetry == "arithmetic":
         K = (K + K.T) * 0.5

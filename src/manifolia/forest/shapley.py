@@ -1,9 +1,9 @@
-"""Exact Shapley values of what a forest says of a row: `manifolia.kernels.shapley` on arrays of a fitted forest.
+"""Exact Shapley values of what a forest says about a row: `manifolia.kernels.shapley` on arrays of a fitted forest.
 
-Players are the user's columns: the columns that one of them became belong together. A coalition's members have the
-row's values, all others those of a background row, and the value of the game is the mean over the background
-("interventional"). Missing values follow the tree. The values of all players add up to what the forest says of the row
-minus its mean over the background.
+Players are the user's columns: all columns made from one of them belong together. A coalition's members have the row's
+values, all others those of a background row, and the value of the game is the mean over the background
+("interventional"). Missing values follow the tree. The values of all players add up to what the forest says about the
+row minus its mean over the background.
 
 Time grows with the rows, the trees and, for each row and tree, the leaves that some mixture of the row with a
 background row reaches.
@@ -24,12 +24,12 @@ from manifolia._core.validate import is_sparse
 from manifolia.exceptions import ParameterError
 from manifolia.forest.trees import Trees, even_blocks, laid_out
 
-#: Rows of the background, where it is not given. A mean over 100 rows of the fit is known to a tenth of their standard
-#: deviation; time grows with their number.
+#: Rows of the default background. A mean over 100 rows of the fit is accurate to a tenth of their standard deviation;
+#: time grows with their number.
 BACKGROUND_ROWS = 100
-_ROWS = 1024  # of a block: their marks stay in cache
-_CELLS = 2**22  # of a block of rows, which is turned round
-_MARKS = 2**21  # words that say which tests the rows of a block meet: 16 MB
+_ROWS = 1024  # rows of a block: their marks stay in cache
+_CELLS = 2**22  # cells of a block of rows, which is transposed
+_MARKS = 2**21  # words that record which tests the rows of a block meet: 16 MB
 
 
 def background_rows(n: int, seed: int) -> IntArray:
@@ -68,7 +68,7 @@ class Exchange(NamedTuple):
         return forest, kernels.Exchange(columns, others, self.player, odds(longest))
 
     def room(self, n_outputs: int) -> FloatArray:
-        """Make room for the values."""
+        """Allocate memory for the values."""
         n = self.X.shape[0]
         memory.require(
             8.0 * n * self.n_players * n_outputs,
@@ -79,7 +79,7 @@ class Exchange(NamedTuple):
 
 
 def exchange(trees: Trees, X: Any, background: Any, sources: Sequence[Any] | None = None) -> Exchange:
-    """Set rows against a background; `sources` name, for each column, the player that it belongs to."""
+    """Pair rows with a background; `sources` names, for each column, the player that it belongs to."""
     if background.shape[0] == 0:
         raise ParameterError("background must have at least one row.", parameter="background")
     dense = background.toarray() if is_sparse(background) else background
@@ -88,13 +88,13 @@ def exchange(trees: Trees, X: Any, background: Any, sources: Sequence[Any] | Non
 
 
 def players_of(sources: Sequence[Any]) -> IntArray:
-    """Number players by the order in which they come first."""
+    """Number players in the order in which they first appear."""
     known: dict[Any, int] = {}
     return np.array([known.setdefault(source, len(known)) for source in sources], dtype=np.int64)
 
 
 def odds(most: int) -> FloatArray:
-    """p! q! / (p + q + 1)!: how likely, in a random order of p + q + 1 players, one of them divides p from q others."""
+    """p! q! / (p + q + 1)!: the probability that one of p + q + 1 players in random order separates p from q others."""
     table = np.empty((most + 1, most + 1))
     q = np.arange(most + 1)
     table[0] = 1.0 / (q + 1.0)
@@ -104,7 +104,7 @@ def odds(most: int) -> FloatArray:
 
 
 class LeafEntries(NamedTuple):
-    """What leaves say, the same of every row: outputs and their values, leaf by leaf."""
+    """What leaves say, the same for every row: outputs and their values, leaf by leaf."""
 
     starts: IntArray  # (n_leaves + 1,)
     columns: IntArray  # (n_entries,)
@@ -113,9 +113,7 @@ class LeafEntries(NamedTuple):
 
     @classmethod
     def of_table(cls, values: FloatArray, filled: Array | None = None) -> LeafEntries:
-        """Take a value of each output in each leaf; those that are not `filled` say nothing. None: zeros are left out,
-        of which no leaf holds only such.
-        """
+        """Take a value per output and leaf. Leaves not `filled` say nothing; None: zeros are left out."""
         said = values != 0.0 if filled is None else np.broadcast_to(filled[:, np.newaxis], values.shape)
         leaf, columns = np.nonzero(said)
         starts = np.concatenate([[0], np.cumsum(said.sum(axis=1))]).astype(np.int64)
@@ -125,7 +123,7 @@ class LeafEntries(NamedTuple):
 def weighted_effects(game: Exchange, leaf: IntArray, weights: FloatArray, entries: LeafEntries) -> FloatArray:
     """Compute the Shapley values (rows, players, outputs) of a forest whose trees count for each row by `weights`.
 
-    `leaf` is (T, n), `weights` (n, T): a tree that counts 0 is not asked.
+    `leaf` is (T, n), `weights` (n, T): a tree of weight 0 is not asked.
     """
     from manifolia.kernels.shapley import add_effects
 
@@ -140,7 +138,7 @@ def weighted_effects(game: Exchange, leaf: IntArray, weights: FloatArray, entrie
 
 
 def even_weights(asked: Array) -> FloatArray:
-    """Let the trees that each row may ask, (T, n), count alike (n, T); 0 where there are none."""
+    """Give equal weights, (n, T), to the trees that each row may ask, (T, n); 0 if there are none."""
     counted = np.ascontiguousarray(asked.T, dtype=np.float64)
     return counted / np.maximum(counted.sum(axis=1, keepdims=True), 1.0)
 

@@ -1,13 +1,13 @@
-"""Proximities as distances: what layouts that know nothing of forests can take.
+"""Proximities as distances: the form for layouts that know nothing about forests.
 
-A proximity K with a diagonal is a kernel, and is brought to 1 on it; RF-GAP has none, and is measured by the largest
-entry of each row:
+A proximity K with a diagonal is a kernel, and is scaled to 1 there; RF-GAP has none, and is scaled by the largest entry
+of each row:
 
     s_ij = K_ij / √(K_ii K_jj),        s_ij = (P_ij + P_ji) / (max_k P_ik + max_k P_jk)   for RF-GAP,
     d_ij = √(1 − s_ij)
 
-s lies between 0 and 1. For a positive kernel d is a Euclidean distance, up to the factor √2 (Breiman and Cutler lay
-out 1 − s as squared distances). Rows that share no leaf are at distance 1, whoever they are.
+s lies between 0 and 1. For a positive kernel d is a Euclidean distance, up to the factor √2 (Breiman and Cutler lay out
+1 − s as squared distances). Rows that share no leaf are at distance 1, whatever they are.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from manifolia._core.types import FloatArray, Sparse
 from manifolia._core.validate import check_number
 from manifolia.neighbors import Neighbors
 
-_SQUARES = 3  # n × n arrays of doubles that exist together
+_SQUARES = 3  # n × n arrays of doubles that exist at the same time
 
 
 def similarity(K: Sparse) -> Sparse:
-    """Bring a proximity between 0 and 1."""
+    """Scale a proximity to between 0 and 1."""
     K = sp.csr_array(K)
     own = K.diagonal()
-    # A row of RF-GAP that nobody reaches stays with itself: a diagonal of some rows is no kernel's.
+    # A row of RF-GAP that no other row reaches stays with itself: a diagonal of some rows is not that of a kernel.
     if len(own) and own.min() > 0:
         scale = sp.diags_array(1.0 / np.sqrt(own))
         S = scale @ K @ scale

@@ -1,4 +1,4 @@
-"""What a target asks for: its task, and which rows have a label."""
+"""What a target requires: its task, and which rows have a label."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from manifolia.exceptions import ParameterError
 from manifolia.forest.trees import check_forest
 from manifolia.tables.number_formats import as_number, number_sign, reads
 
-#: What a target can ask for.
+#: The possible tasks.
 TASKS = ("classification", "regression", "multilabel", "multioutput", "unsupervised")
 
 #: Whole numbers are classes unless they take more distinct values than this, however many rows there are.
 MOST_CLASSES = 20
-#: Importances of numbers are squares, and their spread squares of squares: these have to be finite, and above 0.
+#: Importances for numbers are squares, and their spread squares of squares: these have to be finite and above 0.
 _MOST_SPREAD = 1e70
 _MOST_WHOLE = 2.0**53  # larger floats have no fractions, whatever they mean
 _WHOLE = 2.0**62  # whole floats below it are integers of 64 bits
 
 
 class Target(NamedTuple):
-    """A target that has been looked at."""
+    """A target that has been read."""
 
     y: Array | None  # The labels of the labelled rows
     labelled: BoolArray  # (n,): which rows have a label
@@ -44,7 +44,7 @@ class Target(NamedTuple):
 
 
 def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto", *, forest: Any = None) -> Target:
-    """Find out what the target asks for."""
+    """Find out what the target requires."""
     check_option(task, "task", ("auto", *TASKS))
     if task == "unsupervised":
         return Target(None, np.ones(n_rows, dtype=bool), task)
@@ -83,19 +83,19 @@ def read_target(y: ArrayLike | None, n_rows: int, task: str = "auto", *, forest:
 
 
 def _is_written_numbers(texts: list[str]) -> bool:
-    """Tell whether texts are 99.6%, 5.43 bar or 1.5; whole numbers alone may well be names of classes."""
+    """Return whether texts are like 99.6%, 5.43 bar or 1.5; plain whole numbers may well be names of classes."""
     sign = number_sign(texts, [1] * len(texts))
     return not all(map(str.isdecimal, texts)) and all(reads(as_number, text, sign) for text in texts)
 
 
 def target_groups(groups: ArrayLike | None, target: Target) -> IntArray | None:
-    """Read groups of rows, and refuse those by which nothing of a target could be learned."""
+    """Read groups of rows, and refuse groups with which nothing about a target could be learned."""
     classes = target.y if target.is_classification else None
     return read_groups(groups, len(target.labelled), y=classes, labelled=target.labelled)
 
 
 def _plain(values: Array) -> Array:
-    """Objects become numbers if they all are, else texts."""
+    """Objects become numbers if they all are numbers, otherwise texts."""
     if values.dtype.kind != "O":
         return values
     if any(isinstance(value, (str, bytes)) for value in values.ravel()):
@@ -110,7 +110,7 @@ def _plain(values: Array) -> Array:
 
 
 def _guess(values: Array, forest: Any) -> tuple[str, Array]:
-    """Name the task, and turn whole numbers that are regressed on into floats where several outputs need telling."""
+    """Name the task, and turn whole numbers that are regressed on into floats if several outputs need it."""
     classifier, regressor = (forest is not None and asks(forest) for asks in (is_classifier, is_regressor))
     if values.ndim == 1:
         if classifier or regressor:
@@ -133,7 +133,7 @@ def _measures(values: Array) -> bool:
 
 
 def taken_as(target: Target, name: str = "y") -> Message | None:
-    """Say what one target of whole numbers was taken as, and how to have it taken otherwise; None for other targets."""
+    """Say what a target of whole numbers was taken as, and how to change that; None for other targets."""
     values = target.y
     if values is None or values.ndim > 1 or values.dtype.kind not in "iuf":
         return None

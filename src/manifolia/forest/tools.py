@@ -1,6 +1,6 @@
-"""What else proximities tell (Breiman 2001; Breiman and Cutler's manual): outliers, prototypes, gaps filled, evidence.
+"""More uses of proximities (Breiman 2001; Breiman and Cutler's manual): outliers, prototypes, imputation, evidence.
 
-Each function takes a matrix of proximities, such as `manifolia.forest.proximity` gives for any forest.
+Each function takes a matrix of proximities, such as `manifolia.forest.proximity` returns for any forest.
 
 ========  ================================================================================
 symbol    meaning
@@ -36,26 +36,26 @@ class Prototype(NamedTuple):
     centre: int  # The row with most rows of the class among its nearest
     members: IntArray  # Those rows, nearest first
     values: FloatArray  # (d,): their median, feature by feature
-    low: FloatArray  # (d,): their quartiles: how far the prototype may be taken at its word
-    high: FloatArray  # (d,): their quartiles: how far the prototype may be taken at its word
+    low: FloatArray  # (d,): their quartiles, which show how reliable the prototype is
+    high: FloatArray  # (d,): their quartiles, which show how reliable the prototype is
 
 
 class Evidence(NamedTuple):
-    """The labelled rows that speak for each row."""
+    """The labelled rows that support each row's prediction."""
 
     rows: IntArray  # (m, k): labelled rows, nearest first; −1 where there are no more
     weights: FloatArray  # (m, k): their share of the row's proximity to all labelled rows; 0 where there are no more
     labels: Array  # (m, k): their labels, None where there are no more
     classes: Array  # (c,): the classes
     # (m, c): share of the proximity that goes to each class; for RF-GAP, the forest's own vote. NaN for a row that is
-    # near to no labelled row
+    # near no labelled row
     votes: FloatArray
 
 
 class Imputed(NamedTuple):
-    """Data with its gaps filled."""
+    """Data with its missing values filled in."""
 
-    X: FloatArray  # (n, d): the data; what was known is as it was
+    X: FloatArray  # (n, d): the data; known values are unchanged
     missing: BoolArray  # (n, d): which values were filled in
     # (rounds,): root mean square change of the filled values in each round, in standard deviations of their columns
     change: FloatArray
@@ -75,12 +75,12 @@ def outlier_scores(K: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
     -------
     ndarray of shape (n,)
         About 0 for a usual row; above 10 Breiman and Cutler call a row an outlier (no row of a class of 10 or fewer
-        gets there). Infinite for a row that is near to no other row of its class.
+        gets there). Infinite for a row that is not near any other row of its class.
 
     Raises
     ------
     ValueError
-        If `K` is not square or has entries below 0, or there is not one label per row.
+        If `K` is not square or has negative entries, or the number of labels is not that of the rows.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def prototypes(
 ) -> list[Prototype]:
     """Find typical rows of each class.
 
-    The first prototype of a class is at the row with most rows of the class among its nearest; the next one is looked
+    The first prototype of a class is at the row with most rows of the class among its nearest; the next one is searched
     for among the rows that were not part of an earlier one.
 
     Parameters
@@ -118,13 +118,13 @@ def prototypes(
     K : array-like or sparse matrix of shape (n, n)
         Proximities.
     X : array-like of shape (n, d)
-        The rows; NaN is a missing value, which medians pass over.
+        The rows; NaN is a missing value, which medians ignore.
     y : array-like of shape (n,)
         Classes; rows whose label is missing belong to none.
     n_prototypes : int, default=1
-        How many for each class, as far as its rows go.
+        How many per class, as far as there are rows.
     n_neighbors : int, default=None
-        Nearest rows that are looked at. None: the square root of the number of labelled rows, but at least 5.
+        Number of nearest rows. None: the square root of the number of labelled rows, but at least 5.
 
     Returns
     -------
@@ -163,15 +163,15 @@ def prototypes(
 
 
 def evidence(K: ArrayLike, y: ArrayLike, *, n_neighbors: int = 5) -> Evidence:
-    """Name the labelled rows that speak most for each row.
+    """Find the labelled rows that most support each row's prediction.
 
     Parameters
     ----------
     K : array-like or sparse matrix of shape (m, n)
-        Proximities of rows, training rows or new ones, to the n training rows. If it is square, a row does not speak
+        Proximities of rows, training rows or new ones, to the n training rows. If it is square, a row does not count
         for itself.
     y : array-like of shape (n,)
-        Classes of the training rows; those whose label is missing do not speak.
+        Classes of the training rows; those whose label is missing do not count.
     n_neighbors : int, default=5
         How many.
 
@@ -221,40 +221,40 @@ def impute(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> Imputed:
-    """Fill gaps by the values of rows that a forest holds for alike, again and again (Breiman and Cutler).
+    """Fill in missing values from rows that a forest takes for alike, in several rounds (Breiman and Cutler).
 
-    Gaps begin at the median of their column, or its most frequent value. A forest is grown on the filled data, a gap
-    gets the mean of the known values of its column weighted by proximity (or the category with most weight), and the
-    next forest is grown on that.
+    Missing values start at the median of their column, or its most frequent value. A forest is grown on the filled
+    data, each missing value becomes the mean of the known values of its column weighted by proximity (or the category
+    with most weight), and the next forest is grown on that.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
         Numbers, NaN where they are missing.
     y : array-like of shape (n,), default=None
-        Target, some labels may be missing; None: the forest learns to tell the data from a shuffled copy of it.
+        Target; some labels may be missing. None: the forest learns to tell the data from a shuffled copy of it.
     categorical : array-like of int, default=None
         Columns whose numbers are codes of categories.
     n_rounds : int, default=5
-        Forests, at most.
+        Maximum number of forests.
     n_trees : int, default=100
-        Trees of each.
+        Trees in each.
     kind : str, default="gap"
         Proximity, as for `manifolia.forest.proximity`.
     task : str, default="auto"
-        What the target asks for. ``"auto"``: numbers with fractions, and whole numbers with more than 20 different
-        values, are regressed on; all else are classes.
+        The kind of task. ``"auto"``: numbers with fractions, and whole numbers with more than 20 different values, are
+        regressed on; everything else is classes.
     tol : float, default=0.01
         The rounds end when values change by less than this, in standard deviations.
     random_state : int, RandomState, Generator or None, default=None
-        For the forests.
+        Seed of the forests.
     n_jobs : int or None, default=None
         Threads.
 
     Returns
     -------
     Imputed
-        The filled data. A gap that is near to no row with a known value keeps the median.
+        The filled data. A missing value in a row that is near no row with a known value keeps the median.
 
     Raises
     ------
@@ -270,7 +270,7 @@ def impute(
     coded[np.asarray([] if categorical is None else categorical, dtype=np.intp)] = True
     n_rounds = check_number(n_rounds, "n_rounds", low=1, integer=True)
     tol = check_number(tol, "tol", low=0.0)
-    seed = as_seed(random_state)  # one for all rounds, so that values change because values changed
+    seed = as_seed(random_state)  # the same seed in all rounds, so that values change only because values changed
     target = read_target(y, n, "unsupervised" if y is None else task)
     filled = np.where(missing, [_middle(data[:, f], coded=coded[f]) for f in range(d)], data)
     spread = np.nanstd(data, axis=0)
@@ -289,7 +289,7 @@ def impute(
 
 
 def _weighted_fill(K: Sparse, data: FloatArray, filled: FloatArray, missing: BoolArray, coded: BoolArray) -> FloatArray:
-    """One round: each gap from the known values of its column, weighted by proximity."""
+    """One round: each missing value from the known values of its column, weighted by proximity."""
     out = filled.copy()
     for f in np.flatnonzero(missing.any(axis=0)):
         gaps, known = np.flatnonzero(missing[:, f]), np.flatnonzero(~missing[:, f])
@@ -331,7 +331,7 @@ def _others(K: ArrayLike) -> Sparse:
 
 
 def _codes(y: ArrayLike, n: int) -> IntArray:
-    """Number the classes; rows without a label are one more."""
+    """Number the classes; rows without a label form one more."""
     labels = check_labels(y, n_rows=n, allow_missing=True)
     known = ~missing_labels(y)
     codes = np.full(n, -1, dtype=np.intp)

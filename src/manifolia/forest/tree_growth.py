@@ -1,13 +1,13 @@
 """Random forests of scikit-learn, grown by our own kernels from coded columns.
 
 The result is what scikit-learn's ``fit`` leaves: the same bags for the same seed, the same rule for the columns that a
-split tries (constant ones count, and at least one that is not is looked at), the same criterion, thresholds midway
-between values, missing values tried on both sides, and real trees. In two respects the trees are not the same: the
-columns are drawn from other random numbers, and in nodes of more than 128 rows a column of more than 255 different
-values is judged by the edges of 255 bins; the values inside the two bins beside the best edge then decide where the
-node is cut. In smaller nodes the values alone decide.
+split tries (constant ones count, and at least one that is not constant is examined), the same criterion, thresholds
+midway between values, missing values tried on both sides, and real trees. The trees differ in two respects: the columns
+are drawn from other random numbers, and in nodes of more than 128 rows a column of more than 255 different values is
+judged by the edges of 255 bins; the values inside the two bins beside the best edge then decide where the node is cut.
+In smaller nodes the values alone decide.
 
-Thresholds lie between values, so that every row which a tree was grown on comes back to its leaf.
+Thresholds lie between values, so that every row that a tree was grown on comes back to its leaf.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from manifolia.exceptions import ParameterError
 from manifolia.forest.bags import bag_drawer, drawn_share, tree_seeds
 from manifolia.forest.coded_tables import code_table
 
-#: Called with the trees that are grown and the trees in all; it may raise to stop.
+#: Called with the number of trees grown and the total; it may raise to stop.
 Report = Callable[[int, int], None]
 
 PARTS = 20  # reports while a forest grows
-_TASKS = 200  # that its trees are cut into elsewhere: several for each of many workers, and not one for each tree
-_MOST_CLASSES = 1024  # beyond, counting by codes and classes takes more memory than a core's cache has
-_FEWEST_NODES = 1024  # that room is made for at first
+_TASKS = 200  # parts that its trees are cut into elsewhere: several for each of many workers, not one per tree
+_MOST_CLASSES = 1024  # beyond this, counting by codes and classes takes more memory than a core's cache has
+_FEWEST_NODES = 1024  # that memory is allocated for at first
 _CRITERIA = ("gini", "entropy", "log_loss", "squared_error")  # the middle two are one
 _FIELDS = (
     "left_child",
@@ -48,11 +48,11 @@ _FIELDS = (
     "n_node_samples",
     "weighted_n_node_samples",
     "missing_go_to_left",
-)  # of scikit-learn's nodes, in the order of a kernel's words
+)  # fields of scikit-learn's nodes, in the order of a kernel's words
 
 
 def can_grow(model: Any, X: Any, y: Array) -> bool:
-    """Tell whether the kernels grow what a forest asks for: dense data and the usual criteria and limits."""
+    """Return whether the kernels can grow what a forest asks for: dense data and the usual criteria and limits."""
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     asked = model.get_params(deep=False)
@@ -77,11 +77,11 @@ def can_grow(model: Any, X: Any, y: Array) -> bool:
 class _Goal(NamedTuple):
     """What trees are grown for."""
 
-    kernel: str  # a kernel that is sent somewhere would be compiled there, a name is looked up
+    kernel: str  # a kernel that is sent elsewhere would be compiled there; a name is looked up
     target: Array  # codes of classes, (n,), or outputs, (n, q)
     about: tuple[Any, ...]  # the number of classes, or what turns sums of squares or of classes into impurities
     width: int  # numbers that a kernel leaves for each node
-    n_classes: IntArray  # of each output; 1 of numbers
+    n_classes: IntArray  # of each output; 1 for numbers
     values: Callable[[FloatArray], FloatArray]  # turns these numbers into (nodes, outputs, most classes)
 
 
@@ -92,7 +92,7 @@ def _goal(y: Array, *, classes: bool, by_entropy: bool) -> _Goal:
     n_outputs = outputs.shape[1]
     if not classes:
         numbers = outputs.astype(np.float64)
-        # A shift that no number loses digits by keeps sums of squares from cancelling.
+        # A shift that costs no number any digits keeps sums of squares from cancelling.
         unit = np.ldexp(1.0, np.frexp(np.ptp(numbers, axis=0))[1])
         shift = np.round(numbers.mean(axis=0) / unit) * unit
         ones = np.ones(n_outputs, dtype=np.intp)
@@ -104,7 +104,7 @@ def _goal(y: Array, *, classes: bool, by_entropy: bool) -> _Goal:
     if n_outputs == 1 and not by_entropy:
         few, k = codes[:, 0].astype(np.uint16), int(n_classes[0])
         return _Goal("grow_classes", few, (k,), k, n_classes, lambda v: v[:, np.newaxis, :])
-    if (n_classes == 2).all() and not by_entropy:  # one column tells both; its error is half their Gini impurity
+    if (n_classes == 2).all() and not by_entropy:  # one column stands for both; its error is half their Gini impurity
         return _Goal(
             "grow_numbers",
             codes.astype(np.float64),
@@ -124,13 +124,13 @@ def _goal(y: Array, *, classes: bool, by_entropy: bool) -> _Goal:
         return out
 
     about: tuple[float, Entropy | None] = (1.0 / n_outputs, None)
-    if by_entropy:  # scikit-learn counts it in bits
+    if by_entropy:  # scikit-learn measures it in bits
         about = 1.0 / (n_outputs * np.log(2.0)), Entropy(float(n_outputs), float(np.log(n_classes).sum()))
     return _Goal("grow_numbers", flags, about, int(starts[-1]), n_classes, spread)
 
 
 def kernel_called(name: str) -> Callable[..., Any]:
-    """Find a kernel by its name, wherever this is."""
+    """Find a kernel by its name, wherever this runs."""
     from manifolia.kernels.grow_classes import grow_classes
     from manifolia.kernels.grow_numbers import grow_numbers
 
@@ -163,10 +163,10 @@ def _limits(model: Any, n: int, d: int) -> Any:
 
 
 def fit_quietly(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-    """Fit a forest by scikit-learn, and leave the process with the warning filters that it had.
+    """Fit a forest by scikit-learn, and restore the process's warning filters.
 
-    scikit-learn's threads each save, change and restore the filters: where two overlap, what stays is the wrong ones.
-    (With two threads, 50 of 60 forests left other filters behind.)
+    scikit-learn's threads each save, change and restore the filters: if two overlap, the wrong ones remain. (With two
+    threads, 50 of 60 forests left other filters behind.)
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=LOST_FILTERS, category=UserWarning)
@@ -174,7 +174,7 @@ def fit_quietly(model: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
 
 
 def begin(model: Any, X: Any, y: Array) -> Any:
-    """Let a forest learn all that it remembers of its data, but for trees, from one stump; return the stump."""
+    """Let a forest learn all that it remembers about its data, except trees, from one stump; return the stump."""
     asked = model.get_params(deep=False)
     stump = {
         "n_estimators": 1,
@@ -184,8 +184,8 @@ def begin(model: Any, X: Any, y: Array) -> Any:
         "oob_score": False,
         "warm_start": False,
     }
-    # One tree is not worth a journey: joblib would send it to a cluster, and the rows with it.
-    # scikit-learn adds all values up to see whether any is missing.
+    # One tree is not worth sending: joblib would send it to a cluster, and the rows with it. scikit-learn adds all
+    # values up to see whether any is missing.
     with parallel_config(backend="sequential"), np.errstate(over="ignore", invalid="ignore"):
         fit_quietly(model.set_params(**stump, random_state=as_seed(model.random_state)), X, y)
     model.set_params(**{name: asked[name] for name in stump})
@@ -206,7 +206,7 @@ def grow_trees(
 ) -> Any:
     """Grow the trees of a forest, each on a bag of rows or of whole groups; weights multiply the counts.
 
-    Trees that are there already stay, so that a forest may be grown on.
+    Existing trees stay, so that a forest can be extended.
     """
     from sklearn.base import is_classifier
 
@@ -236,7 +236,7 @@ def grow_trees(
         words, values, n_nodes, depth = kernel_called(goal.kernel)(
             table, goal.target, bag, held, *goal.about, limits, np.uint64(seed), t, *take_room(capacity, goal.width)
         )
-        leave_room((words, values))  # a tree copies what it is given
+        leave_room((words, values))  # a tree copies its arguments
         state = {
             "max_depth": int(depth),
             "node_count": int(n_nodes),
@@ -259,7 +259,7 @@ def grow_trees(
 
 
 def _all_grown(one_tree: Callable[[int], Any], first: int, n_trees: int, report: Report | None) -> list[Any]:
-    """Grow trees: here some at a time, so that somebody who listens hears; elsewhere all at once."""
+    """Grow trees: here a few at a time, so that listeners hear of it; elsewhere all at once."""
     if has_executor():
         size = -(-(n_trees - first) // _TASKS) or 1
         pieces = [range(start, min(start + size, n_trees)) for start in range(first, n_trees, size)]
@@ -286,7 +286,7 @@ _rooms = threading.local()
 
 
 def take_room(capacity: int, width: int) -> tuple[IntArray, FloatArray]:
-    """Give the room that the last tree of this thread has left, or new room for a number of nodes."""
+    """Return the memory that the last tree of this thread has left, or new memory for a number of nodes."""
     left: tuple[IntArray, FloatArray] | None = getattr(_rooms, "left", None)
     if left is None or len(left[0]) < capacity or left[1].shape[1] != width:
         return np.empty((capacity, len(_FIELDS)), dtype=np.int64), np.empty((capacity, width))
@@ -294,12 +294,12 @@ def take_room(capacity: int, width: int) -> tuple[IntArray, FloatArray]:
 
 
 def leave_room(left: tuple[IntArray, FloatArray] | None = None) -> None:
-    """Leave room to the next tree of this thread; or none, after the last."""
+    """Leave memory to the next tree of this thread, or none after the last."""
     _rooms.left = left
 
 
 def weigher(model: Any, y: Array, sample_weight: FloatArray | None) -> Callable[[IntArray], FloatArray | None]:
-    """Make the function that tells, of a bag's counts, the weights that multiply them; None if all are 1."""
+    """Make the function that returns the weights that multiply a bag's counts; None if all are 1."""
     from sklearn.utils.class_weight import compute_sample_weight
 
     asked = model.get_params(deep=False).get("class_weight")
@@ -317,10 +317,10 @@ def weigher(model: Any, y: Array, sample_weight: FloatArray | None) -> Callable[
 
 
 def as_nodes(words: IntArray, dtype: Any) -> Any:
-    """Turn a kernel's nodes into scikit-learn's: the same bytes, where both are laid out alike."""
+    """Turn a kernel's nodes into scikit-learn's: the same bytes, if both have the same layout."""
     if _laid_out_alike(dtype):
         return words.reshape(-1).view(dtype)
-    out = np.zeros(len(words), dtype=dtype)  # between the fields too: files of equal models are equal
+    out = np.zeros(len(words), dtype=dtype)  # padding included: files of equal models are equal
     numbers = words.view(np.float64)
     for k, name in enumerate(_FIELDS):
         out[name] = numbers[:, k] if out.dtype[name].kind == "f" else words[:, k]

@@ -1,9 +1,9 @@
-"""Trees as arrays: the one form in which the nodes of a forest are read, and the one way down to the leaves.
+"""Trees as arrays: the only form in which the nodes of a forest are read, and the only walk down to the leaves.
 
 Any tree of scikit-learn can supply the nodes: a random forest, extremely randomised trees, bagged trees, an isolation
 forest, gradient boosting or a single tree. So can a linkage tree of hierarchical clustering, which has no tests: there
-a row is at the leaf of its own, or of the training row nearest to it (Vens and Costa 2011, section II-B).
-Only public attributes of scikit-learn's ``tree_`` are used.
+a row is at its own leaf, or at that of the training row nearest to it (Vens and Costa 2011, section II-B). Only public
+attributes of scikit-learn's ``tree_`` are used.
 
 References
 ----------
@@ -29,7 +29,7 @@ from manifolia.exceptions import ParameterError, ParameterTypeError
 from manifolia.forest.bags import has_bags
 
 _FEATURE, _THRESHOLD, _LEFT, _RIGHT = range(4)
-_CELLS = 2**16  # cells of a block of rows: with one tree they fit into a core's cache
+_CELLS = 2**16  # cells of a block of rows: together with one tree they fit into a core's cache
 _LEAST, _MOST = 256, 4096  # rows of a block: each block reads all trees once, so a few rows would wait for memory
 _SPARSE_CELLS = 2**22  # cells of a block of sparse rows, which is laid out for the walk
 
@@ -43,7 +43,7 @@ class Trees(NamedTuple):
     tests: IntArray
     missing_left: BoolArray  # (n_nodes,): whether the tree sends missing values left
     parent: IntArray  # (n_nodes,): the node above, −1 at a root
-    depth: IntArray  # (n_nodes,): nodes from the root to this one, both counted
+    depth: IntArray  # (n_nodes,): nodes from the root to this one, both included
     low: IntArray  # (n_nodes,): the first leaf id below each node; leaves are numbered depth first, tree after tree
     high: IntArray  # (n_nodes,): the last leaf id below each node, plus 1
     leaf_node: IntArray  # (n_leaves,): the node of each leaf id
@@ -75,7 +75,7 @@ class Trees(NamedTuple):
         return self.tests.view(np.float32)
 
     def walk(self, X: Any) -> tuple[IntArray, FloatArray, BoolArray, IntArray]:
-        """What a kernel needs for the way of rows down; refuse rows without a column that it would read."""
+        """What a kernel needs for the walk down; refuse rows without a column that it would read."""
         if X.shape[1] < self.n_columns:
             raise ParameterError(
                 f"X has {X.shape[1]} columns and the trees test column {self.n_columns - 1}, counted from 0. Pass the "
@@ -105,12 +105,12 @@ class Trees(NamedTuple):
 
 
 def _unwrapped(forest: Any) -> Any:
-    """The estimator inside scikit-learn's wrapper against unfitting."""
+    """The estimator inside scikit-learn's wrapper that keeps it fitted."""
     return getattr(forest, "estimator", forest) if type(forest).__name__ == "FrozenEstimator" else forest
 
 
 def is_grown(forest: Any) -> bool:
-    """Tell whether a tree or an ensemble has been fitted."""
+    """Return whether a tree or an ensemble has been fitted."""
     return hasattr(forest, "estimators_") or hasattr(forest, "tree_")
 
 
@@ -134,7 +134,7 @@ def check_ensemble(forest: Any) -> Any:
     fits = hasattr(given, "fit") and not isinstance(given, type)
     if fits and is_grown(given):
         fits = all(hasattr(tree, "tree_") for tree in _members(given))
-    elif fits:  # its trees are not there yet: an ensemble says how many it will grow, a tree how it splits
+    elif fits:  # it has no trees yet: an ensemble says how many it will grow, a tree how it splits
         fits = hasattr(given, "n_estimators") or hasattr(given, "splitter")
     if not fits:
         raise ParameterTypeError(
@@ -147,7 +147,7 @@ def check_ensemble(forest: Any) -> Any:
 
 
 def check_forest_input(forest: Any, X: ArrayLike, *, name: str = "X") -> Any:
-    """Check that a forest is fitted and that `X` has its features; return `X` as trees compare it."""
+    """Check that a forest is fitted and that `X` has its features; return `X` in single precision."""
     if not has_bags(forest):
         raise ParameterTypeError(
             f"forest must be a scikit-learn forest (RandomForest… or ExtraTrees…), got {type(forest).__name__}: "
@@ -173,7 +173,7 @@ def check_forest_input(forest: Any, X: ArrayLike, *, name: str = "X") -> Any:
 
 
 def single_precision(X: Any, *, name: str = "X") -> Any:
-    """Return rows as trees compare them."""
+    """Return rows in the precision in which trees compare them."""
     with np.errstate(over="ignore"):
         single = X.astype(np.float32, copy=False)
     if np.isinf(single.data if sp.issparse(single) else single).any():
@@ -185,7 +185,7 @@ def single_precision(X: Any, *, name: str = "X") -> Any:
 
 
 def check_rows(estimator: Any, X: ArrayLike, *, reset: bool) -> Any:
-    """Check rows for a forest, of ``fit`` (`reset`) or later; missing values are allowed."""
+    """Check rows for a forest, in ``fit`` (`reset`) or later; missing values are allowed."""
     least = 2 if reset else 1
     rows = validate_data(estimator, X, reset=reset, accept_sparse=True, allow_nan=True, min_rows=least)
     if is_sparse(rows) and has_missing(rows):
@@ -200,7 +200,7 @@ def check_rows(estimator: Any, X: ArrayLike, *, reset: bool) -> Any:
 
 
 def check_single_precision(X: FloatArray, names: Sequence[Any]) -> None:
-    """Refuse columns that are too large for trees, and warn of those whose values they cannot tell apart."""
+    """Refuse columns whose values are too large for trees, and warn of those whose values trees cannot tell apart."""
     confused = confused_columns(X)
     top = {j: float(np.nanmax(np.abs(X[:, j]))) for j in confused}
     large = [j for j in confused if top[j] > float(np.finfo(np.float32).max)]
@@ -220,7 +220,7 @@ def check_single_precision(X: FloatArray, names: Sequence[Any]) -> None:
 
 
 def has_missing(X: Any) -> bool:
-    """Tell whether any value is missing."""
+    """Return whether any value is missing."""
     return bool(np.isnan(X.data if sp.issparse(X) else X).any())
 
 
@@ -237,7 +237,7 @@ def read_trees(forest: Any, *, first: int = 0) -> Trees:
     check_ensemble(forest)
     check_is_fitted(forest)
     trees = [estimator.tree_ for estimator in _members(forest)[first:]]
-    shown = getattr(forest, "estimators_features_", None)  # bagged trees may each see some of the features only
+    shown = getattr(forest, "estimators_features_", None)  # bagged trees may each see only some of the features
     roots = np.concatenate([[0], np.cumsum([tree.node_count for tree in trees])]).astype(np.int64)
     tests = np.empty((int(roots[-1]), 4), dtype=np.int32)
     for t, tree in enumerate(trees):
@@ -254,7 +254,7 @@ def read_trees(forest: Any, *, first: int = 0) -> Trees:
 
 
 def _round_down(threshold: FloatArray) -> FloatArray:
-    """The largest single-precision number that is not above: single-precision values compare alike with both."""
+    """The largest single-precision number not above a value: single-precision values compare alike with both."""
     with np.errstate(over="ignore"):
         single = threshold.astype(np.float32)
     above = single.astype(np.float64) > threshold
@@ -314,7 +314,7 @@ def linkage_trees(Z: ArrayLike) -> Trees:
 
 
 def even_blocks(n: int, height: int = _MOST) -> list[slice]:
-    """Blocks of about equal height, as many for each thread; a row's way does not depend on them."""
+    """Blocks of about equal height, the same number for each thread; a row's path does not depend on them."""
     n_threads = current_n_jobs()
     n_blocks = n_threads * -(-n // (height * n_threads))
     return row_blocks(n, max(1, -(-n // max(n_blocks, 1))))
@@ -330,16 +330,16 @@ def walk_blocks(X: Any) -> list[slice]:
 
 
 def laid_out(X: Any, rows: slice) -> FloatArray:
-    """A block of rows for the walk; of a sparse matrix only one block at a time is ever dense."""
+    """A block of rows for the walk; only one block of a sparse matrix is dense at a time."""
     return X[rows].toarray() if sp.issparse(X) else X[rows]
 
 
 def find_leaves(
     trees: Trees, X: Any, *, by_chance: bool = False, key: int | np.uint64 = 0
 ) -> tuple[IntArray, IntArray]:
-    """Find the leaf of every row in every tree, as a node, and the number of nodes on the row's ways.
+    """Find the leaf of every row in every tree, as a node, and the number of nodes on the row's paths.
 
-    With `by_chance` a missing value goes either way, by a hash of the key, the node and all that the row holds.
+    With `by_chance` a missing value goes either way, by a hash of the key, the node and all of the row's values.
     """
     from manifolia.kernels import tree_walk
 
@@ -368,7 +368,7 @@ def describe_node(trees: Trees, node: int, names: Sequence[str], *, missing: boo
         feature, is_left = int(trees.tests[up, _FEATURE]), trees.tests[up, _LEFT] == node
         key = (feature, "≤" if is_left else ">")
         bound = float(trees.limits[up, _THRESHOLD])
-        # A test nearer to the leaf is tighter; the order is that of the first test of its kind.
+        # A test closer to the leaf is tighter; the order is that of the first test of its kind.
         bounds = {key: bounds.get(key, bound), **{other: value for other, value in bounds.items() if other != key}}
         lets_missing[feature] = lets_missing.get(feature, True) and bool(trees.missing_left[up]) == bool(is_left)
         node = up
@@ -380,7 +380,7 @@ def describe_node(trees: Trees, node: int, names: Sequence[str], *, missing: boo
 
 
 def predict_in_order(forest: Any, rows: Any) -> Array:
-    """Predict the target of rows, trees in order: threads add them as they arrive, and so do not agree on every tie."""
+    """Predict the target of rows, adding trees in order: threads add them as they arrive, so that ties vary."""
     before = forest.n_jobs
     forest.set_params(n_jobs=1)
     try:

@@ -43,7 +43,7 @@ _warned_no_cache = threading.Event()
 
 
 class _CompileClock(event.Listener):  # type: ignore[misc]
-    """Tells the layers above, looked up and not imported, how long kernels compile; what a cache gives is none."""
+    """Report compile times to the layers above, looked up and not imported; what the cache provides counts as none."""
 
     def __init__(self) -> None:
         self._depth, self._began = 0, 0.0
@@ -75,7 +75,7 @@ def _renew_lock() -> None:
     PARALLEL_LOCK = threading.RLock()
 
 
-if hasattr(os, "register_at_fork"):  # whoever held the lock is not there in the new process, and never lets go of it
+if hasattr(os, "register_at_fork"):  # the thread that held the lock is not in the new process
     os.register_at_fork(after_in_child=_renew_lock)
 
 
@@ -94,7 +94,7 @@ def _compile(function: Callable[..., Any], options: dict[str, Any]) -> Any:
 
 
 def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
-    # Compiled arithmetic wraps and divides by zero in silence, NumPy's scalars warn about both.
+    # Compiled arithmetic wraps and divides by zero silently; NumPy's scalars warn about both.
     @functools.wraps(function)
     def quiet(*args: Any) -> Any:
         with np.errstate(all="ignore"):
@@ -104,8 +104,8 @@ def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wanted_threads() -> int:
-    # Looked up, not imported: kernels know nothing of the layers above. numba keeps its number of threads per
-    # thread, so whoever opened the context cannot have set it for the thread that calls the kernel.
+    # Looked up, not imported: kernels know nothing about the layers above. numba keeps its number of threads per
+    # thread, so the context cannot have set it for the thread that calls the kernel.
     threads = sys.modules.get(_THREADS_MODULE)
     wanted = threads.current_n_jobs() if threads is not None else numba.get_num_threads()
     return min(wanted, numba.config.NUMBA_NUM_THREADS)

@@ -1,7 +1,7 @@
-"""Kernels compiled ahead of their use, in a process of its own beside the one that runs a command.
+"""Kernels compiled ahead of their use, in a separate process beside the one that runs a command.
 
-numba compiles one kernel at a time in a process. Where nothing is compiled yet, a second process begins with the
-kernels that a map needs last and leaves them in numba's cache, where the first finds them: the two meet in the middle.
+numba compiles one kernel at a time in a process. If nothing is compiled yet, a second process starts with the kernels
+that a map needs last and leaves them in numba's cache, where the first finds them: the two meet in the middle.
 ``ahead.txt`` lists the kernels that a run calls, in its order, with the types of their arguments, below the name in
 brackets of the first long one among them; ``tools/kernels_ahead.py`` writes it. A line that is out of date costs some
 seconds of a processor, and nothing else: results do not depend on who compiled.
@@ -89,11 +89,11 @@ def compile_ahead(section: str) -> int:
     """Compile the kernels of a section, from its last to its first, and return how many are in the cache."""
     done = 0
     for name, kernel, arguments in reversed(sections()[section]):
-        with contextlib.suppress(Exception):  # a line that is out of date: who needs the kernel compiles it
+        with contextlib.suppress(Exception):  # an outdated line: the process that needs the kernel compiles it
             module = importlib.import_module(f"manifolia.kernels.{name}")
             dispatcher = getattr(module, kernel)
             if dispatcher.stats.cache_path is None:
-                break  # nothing that is compiled here could be found
+                break  # nothing compiled here could be found
             dispatcher.compile(read_types(arguments))
             done += 1
     return done

@@ -2,7 +2,7 @@
 
 In `anchored_rows` the forces are those of ``manifolia.kernels.edge_sgd``, attraction to the neighbours and repulsion of
 points drawn at random. Random numbers are a function of the key and of the row's own neighbours and weights, so that a
-row's place does not depend on the rows beside it, nor on its number among them.
+row's place depends neither on the rows beside it nor on its position among them.
 
 In `field_rows` they are those of ``manifolia.kernels.forces``: Σ_j w_ij q_ij (y_j − y) with Σ_j w_ij = 1, and the
 repulsion of the whole map, read from the grid of its potential. Nothing is drawn.

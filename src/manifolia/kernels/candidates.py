@@ -1,17 +1,17 @@
 """From products of rows to candidates, and from candidates to neighbours.
 
-Blocks of products a·b come from BLAS, in single precision where that is enough, and their bits depend on the block.
-They only say who may be near: with e bounding the relative error of ‖a‖² + ‖b‖² − 2 a·b, the k-th smallest of the upper
-bounds
+Blocks of products a·b come from BLAS, in single precision if that is enough, and their bits depend on the block. They
+only say which rows may be near: with e bounding the relative error of ‖a‖² + ‖b‖² − 2 a·b, the k-th smallest of the
+upper bounds
 
     u_j = (1 + e)(‖a‖² + ‖b_j‖²) − 2 a·b_j
 
-is no less than the k-th smallest distance, so whoever has a lower bound (1 − e)(…) − 2 a·b_j above it is not among the
-k nearest. The rest is measured from the differences, pair by pair in double precision, and ordered by (distance,
+is no less than the k-th smallest distance, so a row with a lower bound (1 − e)(…) − 2 a·b_j above it is not among the k
+nearest. The others are measured from the differences, pair by pair in double precision, and ordered by (distance,
 index). The neighbours of a row are therefore exact and do not depend on the rows beside it.
 
-Few neighbours are kept in order by insertion. For many that takes k² / 4 moves per row, so that these are kept in a
-heap, the farthest first, and put in order at the end.
+Few neighbours are kept in order by insertion. For many this takes k² / 4 moves per row, so these are kept in a heap,
+the farthest first, and sorted at the end.
 
 ============  =====================================================================  ===================
 symbol        meaning                                                                shape
@@ -38,13 +38,13 @@ import numpy as np
 
 from manifolia.kernels._jit import ZERO, kernel
 
-#: Neighbours up to which they are inserted: about here a heap takes as long.
+#: Up to this many neighbours are inserted: at about this number a heap takes as long.
 FEW = 64
 
 
 @kernel()
 def _sink(distances, indices, root, size):
-    """Let the entry at `root` sink among the first `size` until whoever is below it comes before it."""
+    """Let the entry at `root` sink among the first `size` until every entry below it comes before it."""
     distance, index = distances[root], indices[root]
     child = 2 * root + 1
     while child < size:
@@ -68,7 +68,7 @@ def _sink(distances, indices, root, size):
 def _keep(distance, index, distances, indices, count):
     """Keep a neighbour if it is among the first by (distance, index); return how many there are.
 
-    They are in order, or if there is room for more than `FEW` a heap once the room is full.
+    They are in order or, if there is room for more than `FEW`, a heap once the room is full.
     """
     k = indices.shape[0]
     p = count
@@ -111,7 +111,7 @@ def _in_order(distances, indices, count):
 
 @kernel()
 def shortlist(G, lengths, squares, e, floor, own, k, candidates, counts):
-    """Fill ``candidates[r]`` with everyone who may be among the k nearest of row r."""
+    """Fill ``candidates[r]`` with all rows that may be among the k nearest of row r."""
     n = G.shape[1]
     least = np.empty(k, np.float64)
     whose = np.empty(k, np.int64)
@@ -137,9 +137,9 @@ def shortlist(G, lengths, squares, e, floor, own, k, candidates, counts):
         counts[r] = count
 
 
-# A sum over features must have one order for every pair and every run, so there is one place where it is compiled:
-# inlined into `measure`. As a kernel of its own it would be compiled alone and once more inside `measure`, with sums in
-# another order, and the process that compiles calls the one, those that load the cache the other.
+# A sum over features must have the same order for every pair and every run, so it is compiled in one place only:
+# inlined into `measure`. As a separate kernel it would be compiled on its own and again inside `measure`, with sums in
+# another order; the process that compiles would call one, those that load the cache the other.
 @kernel(fast=True, inline=True)
 def _distance(a, b, kind):
     total = 0.0

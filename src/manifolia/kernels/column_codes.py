@@ -1,7 +1,7 @@
-"""Columns of a table as codes of one byte: the form in which trees are grown.
+"""Columns of a table as one-byte codes: the form from which trees are grown.
 
 A value in single precision becomes a 32-bit *key*: unsigned, in the order of the values, −0 and 0 alike, missing values
-last. A column of at most 255 different values is coded by their ranks; any other by bins of about equal numbers of
+last. A column of at most 255 different values is coded by their ranks, any other by bins with about equal numbers of
 rows. Code 255 is a missing value.
 
 ======  =================================================  ==========
@@ -29,7 +29,7 @@ MISSING_CODE = np.uint8(255)
 _MOST_CODES = 255
 _SIGN = np.uint32(0x80000000)
 _REST = np.uint32(0x7FFFFFFF)
-_INFINITE = np.uint32(0x7F800000)  # bits of infinity; what lies above, but for the sign, is not a number
+_INFINITE = np.uint32(0x7F800000)  # bits of infinity; anything above, apart from the sign, is not a number
 _SLOTS = 1024  # of a hash table for 255 keys: mostly empty, so that the first look finds the key or its absence
 _SPREAD = np.uint32(2654435769)  # 2^32 / golden ratio: keys of neighbouring values land far apart
 _SHIFT = np.uint32(22)  # the upper 10 bits of a product name a slot
@@ -100,7 +100,7 @@ def code_distinct(keys, codes, low, high):
 def code_by_edges(keys, edges, codes, low, high):
     """Code keys by the bins between edges, leaving out bins without rows; return how many bins there are."""
     top = np.empty(256, np.uint32)
-    for b in range(256):  # filled up, so that a search of eight steps needs no end
+    for b in range(256):  # padded, so that a search of eight steps needs no end
         top[b] = edges[b] if b < len(edges) else MISSING_KEY
         low[b], high[b] = MISSING_KEY, np.uint32(0)
     for i in range(len(keys)):

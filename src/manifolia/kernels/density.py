@@ -5,9 +5,9 @@ With z_ij = y_j − y_i over the edges of the graph, s = z'z, Q_ij = 1 / (1 + a 
     W_i = Σ_j Q_ij,        R_il = Σ_j Q_ij (v_il·z_ij)² / W_i,                              (Eq. 14, 19, 25, 26)
     ∂ log R_il / ∂z = [2 Q (v·z) v − h (v·z)² z] / (W_i R_il) + h z / W_i,   h = 2ab s^{b−1} Q².   (Eq. 31)
 
-That is Eq. (31) of the FeatureMAP paper put right: in print, −2ab s^{b−1} z z' is multiplied by 2 v v' z, a factor 2
-too many beside the first term, and the gradient of the correlation is off by half its length. Gauges are held still
-within a step, as in the paper.
+That is Eq. (31) of the FeatureMAP paper, corrected: in print, −2ab s^{b−1} z z' is multiplied by 2 v v' z, a factor of
+2 too many relative to the first term, and the gradient of the correlation is off by half its length. Gauges are held
+fixed within a step, as in the paper.
 
 ===========  ===================================================================  ==================
 symbol       meaning                                                              shape
@@ -30,7 +30,7 @@ import numpy as np
 from manifolia.kernels._jit import kernel
 from manifolia.kernels.edge_sgd import clipped, look_up
 
-_MOST_STEPS = 40  # of Newton and Schulz; the smallest singular value grows by half in a step, then at double the digits
+_MOST_STEPS = 40  # steps of Newton and Schulz; the smallest singular value grows by half per step, then digits double
 _CLOSE = 1e-12
 _SMALL = 1e-6
 _ZERO = np.float32(0.0)
@@ -39,7 +39,7 @@ _TWO = np.float32(2.0)
 
 @kernel()
 def orthonormalised(M):
-    """Replace the rows of `M`, not more than its columns, by the nearest orthonormal ones: its polar factor.
+    """Replace the rows of `M`, no more than it has columns, by the nearest orthonormal ones: its polar factor.
 
     Newton and Schulz's iteration, then Gram and Schmidt's, which also fills in rows without a direction of their own.
     """
@@ -162,7 +162,7 @@ def density_radii(graph, table, gauges, Y, radii, mass, start, stop):
 
 @kernel()
 def density_forces(graph, table, records, n_directions, Y, out, start, stop):
-    """Gradient of λ' Σ_l ρ_l by the rows `start` to `stop` − 1: y_i moves its own radii and those of its neighbours."""
+    """Gradient of λ' Σ_l ρ_l for the rows `start` to `stop` − 1: y_i changes its own radii and its neighbours'."""
     c = Y.shape[1]
     width = c + 1
     last = n_directions * width
@@ -185,11 +185,11 @@ def density_forces(graph, table, records, n_directions, Y, out, start, stop):
                 part[m] = _ZERO
             q = look_up(near, s)
             h = q * look_up(attract, s)
-            # z_ji = −z_ij turns the sign of both factors and of dz/dy_i: the two ends have the same form.
+            # z_ji = −z_ij flips the sign of both factors and of dz/dy_i: the two ends have the same form.
             px, py = _ZERO, _ZERO
             radial = records[i, last] + records[j, last]
             for end in range(2):
-                row = i if end == 0 else j  # a view of the row would be counted, on every edge
+                row = i if end == 0 else j  # a view of the row would be reference-counted on every edge
                 for u in range(n_directions):
                     at = u * width
                     along = records[row, at + 1] * gx + records[row, at + 2] * gy

@@ -1,7 +1,7 @@
 """The dip: how far a sample's distribution function is from the nearest one with a single mode (Hartigan 1985).
 
-A distribution function has one mode at m if it is convex up to m and concave from there on; it may jump at m. With the
-steps of the sample's own, counted in rows, the greatest convex function below them touches the lower corners and the
+A distribution function has one mode at m if it is convex up to m and concave beyond; it may jump at m. With the steps
+of the sample's own function, counted in rows, the greatest convex function below them touches the lower corners and the
 least concave one above them the upper corners. Between `low` and `high`, where the mode must lie,
 
     d = max over the corners that they touch of (concave − convex),

@@ -10,7 +10,7 @@ paper, where the printed derivative of log(1 − Q) lacks the a). UMAP visits ed
 moves both ends, once from each side: hence the 2. Here every edge acts in every epoch with that weight. Each part of a
 force is clipped at ±4, as UMAP does.
 
-Nothing is read that another row writes in the same epoch, and random numbers are a function of (key, epoch, row): a row
+No row reads what another one writes in the same epoch, and random numbers are a function of (key, epoch, row): a row
 has the same bits in any block and on any thread.
 
 The functions of s are looked up by the bits of s as a float32: the exponent and the upper 7 bits of the mantissa choose
@@ -49,13 +49,13 @@ _ZERO = np.float32(0.0)
 _ONE = np.float32(1.0)
 # Adam's decays and its guard (Kingma and Ba 2015); 0.5 and 0.9 forget fast enough for a step that falls to 0.
 _KEEP_MEAN, _KEEP_SQUARE, _GUARD = np.float32(0.5), np.float32(0.9), np.float32(1e-7)
-# Knuth's 64-bit congruential generator; its upper half is used, and each row and epoch seeds it anew.
+# Knuth's 64-bit congruential generator; its upper half is used, and each row and epoch reseeds it.
 _FACTOR, _STEP, _HALF = np.uint64(6364136223846793005), np.uint64(1442695040888963407), np.uint64(32)
 _UNIT = np.float32(2.0**-32)
 
 
 class EdgeGraph(NamedTuple):
-    """The graph as the kernels read it."""
+    """The graph in the form that the kernels read."""
 
     indptr: np.ndarray  # (n + 1,): where each row's edges begin
     # (nnz,): their other ends; without a sign, so that no index needs to be checked for counting from the end
@@ -66,7 +66,7 @@ class EdgeGraph(NamedTuple):
 
 @kernel(inline=True)
 def look_up(line, s):
-    """Value at the squared distance `s` of one line of the table; beyond its ends, the value there."""
+    """Value of one line of the table at the squared distance `s`; beyond the ends, the value there."""
     word = np.float32(s).view(np.int32)
     entry = (word >> 16) - LOWEST
     if entry < 0:
@@ -109,8 +109,8 @@ def drawn(state, n):
 def edge_epoch(graph, table, extra, key, epoch, rate, Y, moments, out, start, stop):
     """Move the rows `start` to `stop` − 1 from `Y` to `out`, and their `moments` with them.
 
-    There are at least two columns; a map of one dimension has a second of zeros, which no force leaves. The first two
-    are kept in registers, which makes a plane 2.3 times as fast as a loop over the columns does.
+    There are at least two columns; a map of one dimension has a second column of zeros, which no force changes. The
+    first two are kept in registers, which makes a plane 2.3 times as fast as a loop over the columns.
     """
     n, c = Y.shape
     attract, repel = table[0], table[1]

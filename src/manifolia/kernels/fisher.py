@@ -11,9 +11,9 @@ are products of two matrices, and their speed needs the slopes B_m = U_jm − U_
 
 with E_c and E the means of B over the weights of class c and over all weights. Neither J nor a feature appears.
 
-Two ways to add up a path. *Tangents*: the speed at one point of each of its T pieces, times 1/T. *Arcs*: that sum of
-squares is also the squared speed of 2√p on the sphere of radius 2, so that the length of a path is the length of its
-image there, and a polygon of great arcs between the images of T + 1 points comes close to it from below:
+Two ways to sum the length of a path. *Tangents*: the speed at one point of each of its T pieces, times 1/T. *Arcs*:
+that sum of squares is also the squared speed of 2√p on the sphere of radius 2, so that the length of a path is the
+length of its image there, and a polygon of great arcs between the images of T + 1 points comes close to it from below:
 
     d = Σ_t 4 arcsin(½ ‖√p(a_t) − √p(a_{t−1})‖)
 
@@ -40,7 +40,7 @@ from manifolia.kernels._jit import kernel
 #: What `path_lengths` adds up: great arcs between points, speeds at points, or squares of speeds.
 ARCS, ROOTS, SQUARES = 0, 1, 2
 
-#: Sums of weights below this may have lost terms to underflow; such pairs become NaN and are the caller's to do again.
+#: Sums of weights below this may have lost terms to underflow; such pairs become NaN and the caller repeats them.
 _LEAST = 1e-200
 #: Nats below the nearest reference point from which a term is left out. A length sees the root of a weight: exp(−30).
 _NEGLIGIBLE = 60.0
@@ -111,7 +111,7 @@ def _least_exponent(A, B, share, exponents):
     rest = 1.0 - share
     for m in range(n):
         exponents[m] = rest * A[m] + share * B[m]
-    # Several minima at a time: one alone is a chain that the processor has to wait for.
+    # Several minima at a time: a single one is a chain that the processor has to wait for.
     whole = n - n % _LANES
     for m in range(0, whole, _LANES):
         for k in range(_LANES):
@@ -123,7 +123,7 @@ def _least_exponent(A, B, share, exponents):
 
 @kernel()
 def _weigh(A, B, share, offsets, exponents, p, s):
-    """Fill the probabilities of the classes and the means of their slopes, less the mean of all, at one point."""
+    """Fill the probabilities of the classes and the means of their slopes, minus the mean of all, at one point."""
     least = _least_exponent(A, B, share, exponents)
     total = 0.0
     slope = 0.0

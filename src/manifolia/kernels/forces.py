@@ -8,9 +8,9 @@ a quarter of n times the negative gradient of t-SNE's divergence (van der Maaten
 exaggerated by ρ. The second sum is half the gradient of the potential φ(y) = Σ_j q(‖y − y_j‖²).
 
 On the grid every point spreads a charge of 1 over the nodes around it by cubic B-splines. Charges are integers, so that
-their sums do not depend on the order of the points or on who adds them. The potential at the nodes is then read back,
-with its gradient, by the same splines. Positions are clamped to the nodes that exist, so that no value of theirs, NaN
-included, reads or writes elsewhere.
+their sums do not depend on the order of the points or on the thread that adds them. The potential at the nodes is then
+read back, with its gradient, by the same splines. Positions are clamped to the nodes that exist, so that no value of
+theirs, NaN included, reads or writes elsewhere.
 
 ==========  =================================================================  ================
 symbol      meaning                                                            shape
@@ -38,7 +38,7 @@ from manifolia.kernels._jit import kernel
 
 #: Charge of a point in units of the grid's integers: 2^33 points in one place do not overflow.
 UNIT = 2.0**30
-_CHUNK = 64  # pairs at a time; their sums are added up one by one at the end of a row
+_CHUNK = 64  # pairs at a time; their sums are combined one by one at the end of a row
 _HALF, _ZERO, _ONE = np.float32(0.5), np.float32(0.0), np.float32(1.0)
 _SIXTH, _TWO, _THREE, _FOUR, _SIX = (
     np.float32(1 / 6),
@@ -49,7 +49,7 @@ _SIXTH, _TWO, _THREE, _FOUR, _SIX = (
 )
 # Gains of the steps, coordinate by coordinate (Jacobs 1988), with the constants of every t-SNE.
 _RAISE, _LOWER, _LEAST = np.float32(0.2), np.float32(0.8), np.float32(0.01)
-_LONGEST = np.float32(5.0)  # a point's way in one iteration
+_LONGEST = np.float32(5.0)  # how far a point moves in one iteration
 
 
 @kernel()
@@ -235,7 +235,7 @@ def move_points(graph, push, extra, step, Y, velocity, gain, out, start, stop):
     """Move the rows `start` to `stop` − 1 from `Y` to `out` by all forces, with momentum and gains.
 
     There are at least two columns, of which the first two are kept in registers; a map of one dimension has a second
-    of zeros, which no force leaves.
+    column of zeros, which no force changes.
     """
     c = Y.shape[1]
     scale, strength, momentum, length, box = step[0], step[1], step[2], step[3], step[4]

@@ -32,7 +32,7 @@ _DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
 _BIT_OF = np.zeros(64, dtype=np.int64)
 for _bit in range(64):
     _BIT_OF[((0x03F79D71B4CB0A89 << _bit) & 0xFFFFFFFFFFFFFFFF) >> 58] = _bit
-#: Logarithm of the weight of a label that is out of the race; of combinations that all have one, the best still counts.
+#: Logarithm of the weight of a label that is out of the race; if all combinations have one, the best still counts.
 _NO_SAY = -27.0
 _ONE, _SHIFT_58, _SHIFT_6, _MASK_63 = np.uint64(1), np.uint64(58), np.uint64(6), np.uint64(63)
 _M1, _M2, _M4 = np.uint64(0x5555555555555555), np.uint64(0x3333333333333333), np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -111,7 +111,7 @@ def _add_members(total, leaves, starts, members, weights, leaf_scale):
 
 @kernel()
 def _add_and_mark_members(total, touched, leaves, starts, members, weights, leaf_scale):
-    """The same, and a bit for every member that is met: one pass, since finding a leaf's members is what costs."""
+    """The same, and a bit for every member that is met: one pass, since finding a leaf's members is the main cost."""
     for t in range(leaves.shape[0]):
         where = leaves[t]
         if where >= 0:
@@ -134,7 +134,7 @@ def product_rows(query, scale, bound, starts, members, weights, leaf_scale, n_me
     used = 0
     indptr[0] = 0
     for i in range(query.shape[0]):
-        if bound[i] > n_members >> 2:  # well filled: looking at every column costs less than marking the entries
+        if bound[i] > n_members >> 2:  # dense enough: looking at every column costs less than marking the entries
             _add_members(total, query[i], starts, members, weights, leaf_scale)
             for j in range(n_members):
                 if total[j] != 0.0:
@@ -180,14 +180,14 @@ def _kth_largest(values, k):
             last = j
         elif k > i:
             first = i
-        else:  # between the two parts there are values equal to the pivot alone
+        else:  # between the two parts there are only values equal to the pivot
             break
     return left[k - 1]
 
 
 @kernel()
 def mark_largest(indptr, values, k, keep):
-    """Mark the ``k`` largest entries of each row of a CSR matrix, of equal ones those that come first."""
+    """Mark the ``k`` largest entries of each row of a CSR matrix; ties go to those that come first."""
     for i in range(indptr.shape[0] - 1):
         row = values[indptr[i] : indptr[i + 1]]
         kept = keep[indptr[i] : indptr[i + 1]]
@@ -347,7 +347,7 @@ def fill_voted_leaves(leaf, base, mass, group, Y, sizes, groups, content):
             rows[cursor[where]] = i
             cursor[where] += 1
             n_groups = max(n_groups, group[i] + 1)
-    entry_of = np.full(n_groups, -1)  # where a group's last entry is: before the leaf's first one, it has none here
+    entry_of = np.full(n_groups, -1)  # where a group's last entry is: if before the leaf's first one, it has none here
     used = 0
     for where in range(n_leaves):
         first = used
@@ -389,12 +389,12 @@ def vote_out(leaf, parts, starts, group, content, columns, first, last, votes, n
 
 @kernel()
 def weigh_votes(votes, guide, columns, cut, first, last, say):
-    """For rows first … last − 1: the logarithm of what each unit of ``votes`` for a label counts, f(r) / vote.
+    """For rows first … last − 1: the logarithm of the weight of each unit of ``votes`` for a label, f(r) / vote.
 
     r is the label's share of the leader's votes by the ``guide``, among the columns that are about the same label, and
     f(r)⁴ = (r⁴ − c⁴) / (1 − c⁴) above the ``cut`` c. Below it a label has next to no say.
     """
-    label_of = np.zeros(votes.shape[1], dtype=np.int64)  # of each column, the label that it is about
+    label_of = np.zeros(votes.shape[1], dtype=np.int64)  # the label that each column is about
     for g in range(columns.shape[0]):
         for label in range(columns.shape[1]):
             label_of[columns[g, label]] = label
@@ -407,13 +407,13 @@ def weigh_votes(votes, guide, columns, cut, first, last, say):
         for column in range(votes.shape[1]):
             if votes[i, column] > 0.0:
                 say[i, column] = _log_fade(guide[i, column], leaders[label_of[column]], cut) - np.log(votes[i, column])
-            else:  # nobody meets it
+            else:  # no row meets it
                 say[i, column] = 0.0
 
 
 @kernel()
 def _log_fade(vote, leader, cut):
-    """Logarithm of f(r) for r = vote / leader; at or below the cut as good as nothing."""
+    """Logarithm of f(r) for r = vote / leader; practically nothing at or below the cut."""
     if vote >= leader:
         return 0.0
     share = vote / leader
@@ -424,7 +424,7 @@ def _log_fade(vote, leader, cut):
 
 @kernel()
 def place_by_votes(leaf, parts, starts, group, content, columns, say, prior, spread, first, last, out):
-    """For rows first … last − 1: the mean of their groups' places, each weighted by what its labels' votes count.
+    """For rows first … last − 1: the mean of their groups' places, each weighted by its labels' votes.
 
     ``content`` is a group's share of the leaf, then that share times the group's mean place. Weights are relative to
     the largest of the groups that a row meets: of combinations of labels, none may have contenders only. A group's
@@ -470,7 +470,7 @@ def place_by_votes(leaf, parts, starts, group, content, columns, say, prior, spr
 
 @kernel()
 def _meet(g, i, say, columns, met, met_by, weights, sums, n_met, largest):
-    """Begin the sums of a group that row i meets for the first time."""
+    """Start the sums of a group that row i meets for the first time."""
     met_by[g] = i
     met[n_met] = g
     weights[g] = 0.0
@@ -506,7 +506,7 @@ def own_group_sums(leaf, parts, starts, group, content, own, first, last, out):
 
 @kernel()
 def place_by_values(leaf, parts, values, filled, guess, power, first, last, out):
-    """For rows first … last − 1: the mean of their leaves' places, each weighted by how near its value is to a guess.
+    """For rows first … last − 1: the mean of their leaves' places, each weighted by how close its value is to a guess.
 
     ``values`` holds a leaf's values in units of their error, one per column of ``guess``, then its mean place. The
     weight is exp(−power · ½ |value − guess|²), relative to that of the nearest.

@@ -1,15 +1,15 @@
 """One tree of classes, grown from codes.
 
-A split into sides of weights W_l and W_r, of which L_k and R_k are in class k, is the better the larger
+A split into sides of weights W_l and W_r, of which L_k and R_k are in class k, is better the larger
 
     Σ_k L_k² / W_l + Σ_k R_k² / W_r,
 
-which orders splits as the mean Gini impurity of the sides does (Breiman et al. 1984, section 4.3). The sums run along
+which orders splits as the mean Gini impurity of the sides does (Breiman et al. 1984, section 4.3). The sums are updated
 as rows move from the right to the left, so that a candidate costs a few operations, whatever the number of classes.
-Large nodes are counted by codes and classes first. Missing values are tried on the right and on the left.
+Large nodes are first counted by codes and classes. Missing values are tried on the right and on the left.
 
 The word of a row (see ``node_search``) has its class and, above it, how often it is in the bag, 16 bits each. Sums are
-whole numbers where rows have no weights, so that they do not depend on the order of the rows.
+whole numbers if rows have no weights, so that they do not depend on the order of the rows.
 
 ==========  ==========================================================================  ===============
 symbol      meaning                                                                     shape
@@ -78,10 +78,10 @@ from manifolia.kernels.random import bits
 _CLASS = np.uint64(0xFFFF)
 _COUNT_SHIFT = np.uint64(48)  # of the count in a word
 _PAIR_SHIFT = np.uint64(16)  # and in the lower half of a pair
-# Counting by codes and classes costs about as much as sorting where rows are this many times codes and classes.
+# Counting by codes and classes costs about as much as sorting if there are this many times as many rows.
 _CELLS_PER_ROW, _CELLS_BASE = 10, 6
 _LANES = 4  # classes that are moved side by side; arrays over classes are padded to a multiple
-_TINY = 8  # rows up to which sorting is faster, whatever the codes
+_TINY = 8  # up to this many rows sorting is faster, whatever the codes
 _PURE = 1.0 - 1e-12  # of the largest value that there is: both sides have one class
 
 
@@ -155,7 +155,7 @@ def count_classes(column, codes, n_copied, words, start, size, weight, cells, n_
 @kernel(fast=True)
 def _move_code(cells, code, left, total):
     """Move the rows of a code to the left; return by how much Σ L², Σ T L and the weight grow."""
-    # Four sums side by side: the compiler's own loops are for many more classes than there usually are.
+    # Four sums side by side: the compiler's own loops suit many more classes than there usually are.
     a0 = a1 = a2 = a3 = 0.0
     t0 = t1 = t2 = t3 = 0.0
     w0 = w1 = w2 = w3 = 0.0
@@ -187,7 +187,7 @@ def scan_cells(cells, n_rows, used, n_used, size, left, total, whole, square, be
         for k in range(len(left)):
             left[k] = 0.0
         on_left, shared, w_left, n_left, before = 0.0, 0.0, 0.0, 0, -1
-        # Missing values are the first that go left, or the last that do not.
+        # Missing values are the first to go left, or the last that do not.
         for u in range(-side, n_used + (n_gaps > 0) * (1 - side)):
             code = np.int64(used[u]) if 0 <= u < n_used else np.int64(MISSING_CODE)
             if before >= 0 and n_left >= min_leaf and size - n_left >= min_leaf:
@@ -278,7 +278,7 @@ def grow_classes(table, classes, bag, weight, n_classes, limits, seed, tree, nod
     order = np.empty(d, np.int64)
     for f in range(d):
         order[f] = f
-    # Columns without difference in a node have none below it: they count as drawn and are not looked at.
+    # A column that is constant in a node is constant below it: it counts as drawn and is not examined.
     constant, place = np.zeros(d, np.int64), np.zeros(d, np.int64)
     stack = np.empty((64, 6), np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3], stack[0, 4], stack[0, 5] = 0, n_in, 0, -1, 0, 0
@@ -372,13 +372,13 @@ def grow_classes(table, classes, bag, weight, n_classes, limits, seed, tree, nod
             if gaps >= 0:
                 best, best_f, best_last, best_first, best_gaps, best_by_key = value, f, last, first, gaps, by_key
                 if best >= whole * _PURE:
-                    break  # no split is better, and the first of equals is kept
+                    break  # no split is better; the first of equals is kept
         if best_f < 0:
             continue
 
         gaps_left = best_gaps == GAPS_LEFT
         if best_gaps != GAPS_ALONE and not best_by_key and kinds[best_f] == BINNED:
-            # Bins chose the column and about where; inside the two beside the cut keys decide.
+            # Bins chose the column and roughly where; in the two bins beside the cut, keys decide.
             n_near = gather_beside(
                 table, best_f, by_row, words, start, size, best_last, best_first, gaps_left, codes, pairs
             )
@@ -397,7 +397,7 @@ def grow_classes(table, classes, bag, weight, n_classes, limits, seed, tree, nod
         limit = np.inf if best_gaps == GAPS_ALONE else threshold(best_last, best_first, two_keys, two_numbers)
         n_left = move_words(words, start, size, codes, moved)
         nodes[node, FEATURE], doubles[node, THRESHOLD] = best_f, limit
-        # Of a node without missing values they go to the larger side, as in scikit-learn.
+        # If a node has no missing values, they go to the larger side, as in scikit-learn.
         nodes[node, MISSING_LEFT] = 2 * n_left > size if best_gaps == NO_GAPS else gaps_left
         if n_open + 2 > len(stack):
             stack = enlarged(stack, 2 * len(stack))

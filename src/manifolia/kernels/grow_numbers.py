@@ -1,12 +1,12 @@
 """One tree of numbers, or of several outputs at once, grown from codes.
 
-A split into sides of weights W_l and W_r with sums L_k and R_k of output k is the better the larger
+A split into sides of weights W_l and W_r with sums L_k and R_k of output k is better the larger
 
     Σ_k L_k² / W_l + Σ_k R_k² / W_r,
 
 which orders splits as the squared error summed over outputs does (Breiman et al. 1984, section 8.4). Classes of several
-outputs are grown so too, each as a column of zeros and ones: their squared error is their Gini impurity. By entropy,
-with f(x) = x log x, such columns are split where
+outputs are grown in the same way, each as a column of zeros and ones: their squared error is their Gini impurity. By
+entropy, with f(x) = x log x, such columns are split where
 
     Σ_k f(L_k) + Σ_k f(R_k) − O f(W_l) − O f(W_r)
 
@@ -14,7 +14,7 @@ is largest, for O outputs: minus the entropies of the sides, each times its weig
 squares, so that the compiler leaves the logarithms out.
 
 The rows of a node have their weight and outputs side by side, in the node's order; pairs have a row's place below.
-Large nodes are added up by codes first. Missing values are tried on the right and on the left.
+Large nodes are first added up by codes. Missing values are tried on the right and on the left.
 
 ==========  ==========================================================================  ===============
 symbol      meaning                                                                     shape
@@ -86,7 +86,7 @@ from manifolia.kernels.node_search import (
 )
 from manifolia.kernels.random import bits
 
-_EPSILON = 2.0**-52  # an impurity up to here is none, as in scikit-learn
+_EPSILON = 2.0**-52  # an impurity up to this counts as none, as in scikit-learn
 _COARSE = 2.0**12  # entropies are compared up to 2⁻⁴⁰ of the weight of a node
 
 
@@ -107,8 +107,8 @@ def x_log_x(x):
 def split_gain(left, total, w_left, w_right, entropy):
     """The value of a split times its unit, and the unit.
 
-    By entropy the value is W (1 − mean entropy of the sides / the most there is): from 0 to W, as that of squares. It
-    is rounded, so that of splits that differ by the last bits of logarithms every processor takes the first.
+    For entropy the value is W (1 − mean entropy of the sides / its maximum): from 0 to W, as for squares. It is
+    rounded, so that among splits that differ only in the last bits of logarithms every processor takes the first.
     """
     gain = 0.0
     if entropy is None:
@@ -173,7 +173,7 @@ def scan_numbers(pairs, n_values, parts, start, size, left, total, whole, best, 
                 w = parts[at, 0]
                 w_left += w
                 n_left += 1
-                if q == 1:  # a sum in a register: most forests of numbers have one output
+                if q == 1:  # a sum in a register: most regression forests have one output
                     only_left += w * parts[at, 1]
                 else:
                     for k in range(q):
@@ -208,7 +208,7 @@ def scan_sums(cells, n_rows, used, n_used, size, left, total, whole, best, min_l
         w_left, n_left, before = 0.0, 0, -1
         for k in range(q):
             left[k] = 0.0
-        # Missing values are the first that go left, or the last that do not.
+        # Missing values are the first to go left, or the last that do not.
         for u in range(-side, n_used + (1 if side == 0 and n_gaps > 0 else 0)):
             code = used[u] if 0 <= u < n_used else np.int64(MISSING_CODE)
             if before >= 0 and n_left >= min_leaf and size - n_left >= min_leaf:
@@ -274,7 +274,7 @@ def refine_numbers(pairs, n_near, marks, parts, start, size, left, total, whole,
 
 @kernel()
 def move_parts(parts, start, size, marks, moved):
-    """Bring the parts of marked rows before the others, both in the order they had."""
+    """Move the parts of marked rows before the others, keeping the order of both."""
     n_left, n_right = 0, 0
     for i in range(size):
         if marks[i]:
@@ -327,7 +327,7 @@ def grow_numbers(table, outputs, bag, weight, scale, entropy, limits, seed, tree
     order = np.empty(d, np.int64)
     for f in range(d):
         order[f] = f
-    # Columns without difference in a node have none below it: they count as drawn and are not looked at.
+    # A column that is constant in a node is constant below it: it counts as drawn and is not examined.
     constant, place = np.zeros(d, np.int64), np.zeros(d, np.int64)
     stack = np.empty((64, 6), np.int64)
     stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 3], stack[0, 4], stack[0, 5] = 0, n_in, 0, -1, 0, 0
@@ -424,7 +424,7 @@ def grow_numbers(table, outputs, bag, weight, scale, entropy, limits, seed, tree
 
         gaps_left = best_gaps == GAPS_LEFT
         if best_gaps != GAPS_ALONE and not best_by_key and kinds[best_f] == BINNED:
-            # Bins chose the column and about where; inside the two beside the cut keys decide.
+            # Bins chose the column and roughly where; in the two bins beside the cut, keys decide.
             n_near = gather_beside(
                 table, best_f, by_row, words, start, size, best_last, best_first, gaps_left, codes, pairs
             )
@@ -444,7 +444,7 @@ def grow_numbers(table, outputs, bag, weight, scale, entropy, limits, seed, tree
         n_left = move_words(words, start, size, codes, moved)
         move_parts(parts, start, size, codes, moved_parts)
         nodes[node, FEATURE], doubles[node, THRESHOLD] = best_f, limit
-        # Of a node without missing values they go to the larger side, as in scikit-learn.
+        # If a node has no missing values, they go to the larger side, as in scikit-learn.
         nodes[node, MISSING_LEFT] = 2 * n_left > size if best_gaps == NO_GAPS else gaps_left
         if n_open + 2 > len(stack):
             stack = enlarged(stack, 2 * len(stack))

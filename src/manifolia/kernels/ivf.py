@@ -1,7 +1,7 @@
 """Inverted lists: which members of some lists are nearest to a row.
 
 The members of each list are packed in panels of `WIDTH` as differences from its centre, one coordinate after the other,
-so that the inner loop runs over neighbouring numbers. With r = x − c and s = q − c,
+so that the inner loop runs over adjacent numbers. With r = x − c and s = q − c,
 
     ‖q − x‖² = ‖s‖² + (‖r‖² − 2 s·r),
 
@@ -10,7 +10,7 @@ the origin. A score depends on its row and its member alone, so a query gets the
 lists are nearest to a row is the same question: the centres are the members of one list around the origin.
 
 Scores are not negative, so their bit patterns, read as integers, are in the same order. Score and member go into one
-64-bit key, and candidates are sorted by (score, member) at the price of one comparison.
+64-bit key, and candidates are sorted by (score, member) at the cost of one comparison.
 
 ===========  ====================================================================  =======================
 symbol       meaning                                                               shape
@@ -42,14 +42,14 @@ WIDTH = 64
 #: Coordinates per sweep over a panel.
 STEP = 2
 #: Rows that are multiplied with a panel at once: each of its numbers is loaded once for four rows. Together with two
-#: coordinates a sweep this is the fastest of the shapes tried, at three quarters of a BLAS product's speed.
+#: coordinates per sweep this is the fastest of the shapes tried, at three quarters of the speed of a BLAS product.
 _TILE = 4
 _SCORE_SHIFT = 32  # a key has the score's bits above the member's number
 _FINITE = np.int32(0x7F7FFFFF)  # bits of the largest single-precision number
 
 
 class Panels(NamedTuple):
-    """What `scan_lists` needs of the lists."""
+    """What `scan_lists` needs to know about the lists."""
 
     centres: Any  # (n_lists, m): centre of each list
     starts: Any  # (n_lists + 1,): first panel of each list
@@ -95,7 +95,7 @@ def _count(bits, limit):
 
 @kernel()
 def _insert(key, keys, count):
-    """Put a key into its place among the least ones so far; return the new count."""
+    """Insert a key among the smallest ones so far; return the new count."""
     p = count
     if count == keys.shape[0]:
         if key > keys[count - 1]:
@@ -110,9 +110,9 @@ def _insert(key, keys, count):
 
 @kernel()
 def scan_lists(Q, visits, lists, own, keys, counts):
-    """Fill ``keys[r]`` with the members of row r's lists that have the least scores, least first.
+    """Fill ``keys[r]`` with the members of row r's lists that have the smallest scores, smallest first.
 
-    A list is visited by all rows that probe it before the next list is: its members stay in the core's cache.
+    All rows that probe a list visit it before the next list is visited: its members stay in the core's cache.
     """
     m = Q.shape[1]
     most = keys.shape[1]

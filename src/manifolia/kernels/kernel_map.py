@@ -4,9 +4,9 @@
     ∂y/∂x = Σ_j w_j (α_j − y)(x_j − x)ᵀ/σ_j²                                        (Euclidean distances)
     mode:  y ← Σ_j v_j y_j / Σ_j v_j,    v_j = p_j / (1 + ‖y − y_j‖²/s²)²
 
-The smallest of the exponents ½ d_j²/σ_j² is subtracted before exp is taken, so that a row far from all centres has
-weights too. Distances come from differences, centre by centre in one order, so that a row's bits depend on that row and
-on the centres alone. The means are taken in double precision.
+The smallest of the exponents ½ d_j²/σ_j² is subtracted before exp is taken, so that a row far from all centres still
+has weights. Distances come from differences, centre by centre in a fixed order, so that a row's bits depend only on
+that row and on the centres. The means are computed in double precision.
 
 ==========  ==============================================================================  ==========
 symbol      meaning                                                                         shape
@@ -44,7 +44,7 @@ _STEPS = 10  # of the mean shift; later ones move a point by less than a thousan
 
 
 class Formula(NamedTuple):
-    """What a kernel map is made of; see the table above."""
+    """What a kernel map consists of; see the table above."""
 
     C: np.ndarray  # (d, m): centres, a column each
     precision: np.ndarray  # (m,): 1 / 2σ_j²
@@ -118,7 +118,7 @@ def _squares(z, C, kind, gaps):
 
 @kernel()
 def _weigh(z, formula, own, gaps, heavy, weights):
-    """Find the centres with a weight that counts; return how many, their weights summing to 1."""
+    """Find the centres with a weight that matters; return their number; their weights sum to 1."""
     _squares(z, formula.C, formula.kind, gaps)
     m = gaps.shape[0]
     precision = formula.precision
@@ -199,12 +199,12 @@ def jacobian_rows(Z, formula, own, J, start, stop):
 
 @kernel()
 def _perplex(distances, perplexity, weights):
-    """Fill weights exp(−β d²), summing to 1, with an entropy of log(perplexity): as t-SNE has them."""
+    """Fill weights exp(−β d²), summing to 1, with an entropy of log(perplexity), as in t-SNE."""
     k = distances.shape[0]
     unit = 0.0  # squares are measured against the widest step, so that β is near 1 whatever the units of the data
     for q in range(k):
         unit = max(unit, (distances[q] - distances[0]) * (distances[q] + distances[0]))
-    if not unit > 0.0 or perplexity >= k:  # all are equally far, or are to count alike
+    if not unit > 0.0 or perplexity >= k:  # all are equally far away, or count alike
         for q in range(k):
             weights[q] = 1.0 / k
         return

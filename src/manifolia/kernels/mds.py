@@ -2,8 +2,8 @@
 
 Both lower the raw stress  σ(Y) = Σ_{i<j} (D_ij − d_ij)²  with  d_ij = ‖y_i − y_j‖.
 
-The coordinates come transposed, one contiguous line per dimension, so that every inner loop runs along rows of
-memory and is vectorised for any number of dimensions.
+The coordinates are transposed, one contiguous line per dimension, so that every inner loop runs along rows of memory
+and is vectorised for any number of dimensions.
 
 ========  =================================================================  ==============
 symbol    meaning                                                            shape
@@ -26,7 +26,7 @@ from manifolia.kernels._jit import kernel
 
 @kernel(fast=True)
 def smacof_rows(D, YT, start, out, stress):
-    """Guttman transform and stress of the rows from `start` on, as many as `out` has, in one pass over `D`.
+    """Guttman transform and stress of as many rows as `out` has, starting at `start`, in one pass over `D`.
 
     De Leeuw (1977) with unit weights: row i of B(Y)Y / n is Σ_j (D_ij / d_ij)(y_i − y_j) / n. Sums run over j in an
     order that depends on n alone, so a row has the same bits in any block and on any thread.

@@ -1,9 +1,9 @@
 """Loops over the nodes that rows visit in a forest: their codes, the folding of codes by a hash, and common paths.
 
 A walk repeats scikit-learn's own: single-precision values against thresholds. Thresholds are doubles there and are
-rounded down to single precision here, which no single-precision value can tell. Each row is written by one thread:
-the result does not depend on threads or on blocks. Hot loops index by unsigned integers, so that numba adds no test for
-negative ones.
+rounded down to single precision here, which makes no difference to single-precision values. Each row is written by one
+thread: the result does not depend on threads or on blocks. Hot loops index by unsigned integers, so that numba adds no
+test for negative ones.
 
 ==============  =====================================================================================  ================
 symbol          meaning                                                                                shape
@@ -36,7 +36,7 @@ _S63, _S6, _MASK_63, _ONE = np.uint64(63), np.uint64(6), np.uint64(63), np.uint6
 
 @kernel()
 def fill_paths(leaf, parent, depth, cursor, out):
-    """Write the nodes from root to leaf, tree after tree, for row i from ``cursor[i]`` on, which is moved along."""
+    """Write the nodes from root to leaf, tree after tree, for row i, starting at ``cursor[i]``, which is advanced."""
     for t in range(leaf.shape[0]):
         for i in range(leaf.shape[1]):
             node = leaf[t, i]
@@ -52,7 +52,7 @@ def fill_paths(leaf, parent, depth, cursor, out):
 def split_paths(tests, limits, roots, X, leaves_only, most, cursor, columns, weights):
     """Every node that a row visits if a missing value goes both ways, each with half the mass (Vens and Costa, II-D).
 
-    Row i is written from ``cursor[i]`` on, which is moved along; with an empty ``columns`` entries are counted only.
+    Row i is written starting at ``cursor[i]``, which is advanced; with an empty ``columns``, entries are only counted.
     ``most`` is the length of the longest path.
     """
     waiting = np.empty(most + 1, dtype=np.uint64)

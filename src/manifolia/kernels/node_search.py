@@ -1,11 +1,11 @@
-"""What a tree's node needs to look at one column, whatever the target: draw it, read it, sort by it, split by it.
+"""What a tree's node needs to examine one column, whatever the target: draw it, read it, sort by it, split by it.
 
-The rows of a tree stand in one array of 64-bit words; a node is a stretch of it. The word of a row has its number in
-the lower half, and above it what the tree's kind wants to find beside a sorted value.
+The rows of a tree are in one array of 64-bit words; a node is a contiguous part of it. The word of a row has its number
+in the lower half, and above it what the kind of tree needs beside a sorted value.
 
-A node's rows are read as codes of one byte, from the columns while the node is large, and from the rows once it is
-small: these then stay in cache for everything below it. They are sorted as *pairs*: code or key above, and below
-either the upper half of the row's word or the row's place in the node.
+A node's rows are read as one-byte codes, from the columns while the node is large, and from the rows once it is small:
+these then stay in cache for everything below it. They are sorted as *pairs*: code or key above, and below either the
+upper half of the row's word or the row's place in the node.
 
 =========  ====================================================================  =========
 symbol     meaning                                                               shape
@@ -29,25 +29,25 @@ from manifolia.kernels._jit import kernel
 from manifolia.kernels.column_codes import MISSING_CODE, MISSING_KEY
 from manifolia.kernels.random import mix
 
-#: Up to here a node's pairs are sorted by insertion, and beyond by counting.
+#: Up to this size a node's pairs are sorted by insertion, beyond it by counting.
 FEW_ROWS = 32
-#: Up to here the keys of a binned column decide, not its bins.
+#: Up to this size the keys of a binned column decide, not its bins.
 KEY_ROWS = 128
-#: Rows of a node whose codes are copied before they are counted: they are read again if they lie in few bins.
+#: Maximum size of a node whose codes are copied before they are counted: they are read again if they lie in few bins.
 COPIED = 8192
-#: Keys decide too where a node's rows lie in fewer bins than this.
+#: Keys also decide if a node's rows lie in fewer bins than this.
 FEW_BINS = 8
-_NEAR = 64  # rows that share a bin, up to which insertion sorts what counting has nearly sorted
+_NEAR = 64  # up to this many rows in a bin, insertion sorts what counting has nearly sorted
 
-#: What codes tell of a column's values: bins of them, their ranks, their ranks but for two values that share one, or
-#: which of the only two it is, with none missing.
+#: What codes say about a column's values: their bins, their ranks, their ranks except that two values share one, or
+#: which of only two values it is, with none missing.
 BINNED, EXACT, NEARLY, TWO = range(4)
 
 ROW = np.uint64(0xFFFFFFFF)  # the lower half of a word or of a pair
 HALF = np.uint64(32)
 #: The last code and the last key that values may have.
 LAST_CODE, LAST_KEY = 254, 0xFFFFFFFE
-#: Where a split sends missing values: there are none, they go left, they alone go right, they go right with others.
+#: Where a split sends missing values: there are none, they go left, only they go right, they go right with others.
 NO_GAPS, GAPS_LEFT, GAPS_ALONE, GAPS_RIGHT = range(4)
 #: The words of a node, those of scikit-learn's trees; threshold, impurity and weight are doubles.
 LEFT, RIGHT, FEATURE, THRESHOLD, IMPURITY, N_ROWS, WEIGHT, MISSING_LEFT = range(8)
@@ -59,19 +59,19 @@ _FIRST_BYTE, _BYTE_BITS, _N_BYTES = 32, 8, 4  # of the keys in pairs
 
 
 class Table(NamedTuple):
-    """A table as trees are grown from it."""
+    """A table in the form that trees are grown from."""
 
-    columns: Any  # (d, n): codes, column after column
-    rows: Any  # (n, d): the same, row after row
+    columns: Any  # (d, n): codes, column by column
+    rows: Any  # (n, d): the same, row by row
     keys: Any  # (n, d): keys; of no rows if the codes of every column are ranks
     n_codes: Any  # (d,): codes of each column, without that of missing values
-    kinds: Any  # (d,): what codes tell of values: BINNED, EXACT, NEARLY or TWO
+    kinds: Any  # (d,): what codes say about values: BINNED, EXACT, NEARLY or TWO
     low: Any  # (d, 256): least key of each code
     high: Any  # (d, 256): greatest key of each code
 
 
 class Limits(NamedTuple):
-    """When a node is split, and how many columns it looks at."""
+    """When a node is split, and how many columns it examines."""
 
     n_tried: int
     min_split: int
@@ -84,7 +84,7 @@ class Limits(NamedTuple):
 def draw_column(order, n_drawn, state):
     """Draw one of the columns that a node has not drawn, and move it to those that it has.
 
-    `state` are random bits of the node: its draws are SplitMix64's sequence from there.
+    `state` holds random bits of the node: its draws are SplitMix64's sequence from there.
     """
     drawn_bits = mix(state + np.uint64(n_drawn) * _GOLDEN) >> HALF
     other = n_drawn + np.int64((drawn_bits * np.uint64(len(order) - n_drawn)) >> HALF)
@@ -96,7 +96,7 @@ def draw_column(order, n_drawn, state):
 
 @kernel()
 def gather_codes(columns, rows, f, by_row, words, start, size, codes):
-    """Read the codes of a node's rows in column f; tell whether they differ."""
+    """Read the codes of a node's rows in column f; return whether they differ."""
     differ = np.uint8(0)
     if by_row:
         first = rows[words[start] & ROW, f]
@@ -127,7 +127,7 @@ def _insert(pairs, n):
 
 @kernel()
 def _places(codes, size, n_codes, count):
-    """Turn codes into where the rows of each begin; return how many codes of values there are, and the most rows."""
+    """Find where the rows of each code begin; return how many codes of values there are, and the most rows of one."""
     for c in range(n_codes):
         count[c] = 0
     count[MISSING_CODE] = 0
@@ -146,7 +146,7 @@ def _places(codes, size, n_codes, count):
 
 @kernel()
 def sort_by_code(codes, words, start, size, n_codes, by_place, pairs, count):
-    """Sort a node's rows by their codes; return in how many of them values lie, or at least that there are enough."""
+    """Sort a node's rows by their codes; return how many codes hold values, or at least that there are enough."""
     if size <= FEW_ROWS:
         for i in range(size):
             low = np.uint64(i) if by_place else words[start + i] >> HALF
@@ -164,7 +164,7 @@ def sort_by_code(codes, words, start, size, n_codes, by_place, pairs, count):
 
 @kernel()
 def _sort_bytes(pairs, spare, n, count):
-    """Sort pairs by their keys, byte after byte."""
+    """Sort pairs by their keys, byte by byte."""
     for b in range(_N_BYTES):
         shift = np.uint64(_FIRST_BYTE + b * _BYTE_BITS)
         for c in range(256):
@@ -180,12 +180,12 @@ def _sort_bytes(pairs, spare, n, count):
             byte = (pairs[i] >> shift) & _BYTE
             spare[count[byte]] = pairs[i]
             count[byte] += 1
-        pairs, spare = spare, pairs  # an even number of times: the last pass fills the array that was given
+        pairs, spare = spare, pairs  # an even number of times, so that the last pass fills the original array
 
 
 @kernel()
 def sort_by_key(keys, f, codes, words, start, size, n_codes, by_place, pairs, spare, count):
-    """Sort a node's rows by their keys in column f; codes bring them nearly into order."""
+    """Sort a node's rows by their keys in column f; codes nearly sort them first."""
     most = 0
     if size > FEW_ROWS:
         _, most = _places(codes, size, n_codes, count)
@@ -239,7 +239,7 @@ def mark_beside(pairs, n_near, last, marks):
 
 @kernel()
 def count_values(pairs, size, by_key):
-    """How many of the sorted pairs are of values: missing ones stand last."""
+    """How many of the sorted pairs are values: missing ones come last."""
     missing = np.uint64(MISSING_KEY) if by_key else np.uint64(MISSING_CODE)
     while size > 0 and pairs[size - 1] >> HALF == missing:
         size -= 1
@@ -252,7 +252,7 @@ def list_used(n_rows, n_codes, used):
     n_used = 0
     for code in range(n_codes):
         used[n_used] = code
-        n_used += n_rows[code] != 0  # without a branch that nobody could foresee
+        n_used += n_rows[code] != 0  # without an unpredictable branch
     return n_used
 
 
@@ -269,7 +269,7 @@ def clear_cells(cells, n_rows, used, n_used):
 
 @kernel()
 def threshold(last, first, keys, numbers):
-    """The number midway between two keys; `numbers` is a view of `keys`, room for two of them.
+    """The number midway between two keys; `numbers` is a view of `keys`, which has room for two of them.
 
     Halves of single-precision numbers and their sum are exact in double precision, or rounded to between the two.
     """
@@ -295,7 +295,7 @@ def mark_left(columns, rows, keys, f, by_key, by_row, words, start, size, last, 
 
 @kernel()
 def move_words(words, start, size, marks, moved):
-    """Bring the marked rows of a node before the others, both in the order they had; return how many are marked."""
+    """Move the marked rows of a node before the others, keeping the order of both; return how many are marked."""
     n_left, n_right = 0, 0
     for i in range(size):
         word = words[start + i]
@@ -311,7 +311,7 @@ def move_words(words, start, size, marks, moved):
 
 @kernel()
 def enlarged(array, capacity):
-    """Copy an array into one of more rows."""
+    """Copy an array into one with more rows."""
     out = np.empty((capacity, array.shape[1]), array.dtype)
     for i in range(len(array)):
         for j in range(array.shape[1]):

@@ -1,8 +1,8 @@
 """Sums over the pairs of points i < j, row by row, without keeping a distance.
 
-Each row has its own sums, so the total does not depend on how rows were cut into blocks. Moments are centred within the
-row first; sums of squares of distances that hardly vary would lose all their digits otherwise. For the same reason the
-part of x that is not along y is summed by itself, and not taken as a difference.
+Each row has its own sums, so the total does not depend on how rows were cut into blocks. Moments are first centred
+within the row; otherwise sums of squares of nearly constant distances would lose all their digits. For the same reason
+the part of x that is not along y is summed separately instead of as a difference.
 
 =========  =========================================================================  ==================
 symbol     meaning                                                                    shape
@@ -21,7 +21,7 @@ import numpy as np
 
 from manifolia.kernels._jit import kernel
 
-#: Equal cells in each stretch between two edges: with 4,096 stretches the counts (1 MB) stay near the core.
+#: Equal cells in each interval between two edges: with 4,096 intervals the counts (1 MB) stay in the cache.
 CELLS = 32
 #: What `row_moments` writes for a row: pairs; means of x and y; centred sums of x², y² and xy; the length of y, the
 #: length of x along y and the length of what is left of x; Σ (x − y)².
@@ -91,7 +91,7 @@ def row_ratios(x, y, rows, first, n, scale, out):
         out[r, 0] = total
 
 
-@kernel(inline=True)  # a call would count references to its arrays, which takes longer than the rest
+@kernel(inline=True)  # a function call would count references to its arrays, which takes longer than the rest
 def _cell(value, edges, guide, guide_scale):
     last = edges.shape[0] - 2
     step = (value - edges[0]) * guide_scale
@@ -105,7 +105,7 @@ def _cell(value, edges, guide, guide_scale):
 
 @kernel()
 def cell_counts(x, rows, first, n, edges, guide, guide_scale, counts):
-    """Add to `counts` how many pairs (rows[r], j), j > rows[r], fall into each cell."""
+    """Add to `counts` the number of pairs (rows[r], j), j > rows[r], in each cell."""
     for r in range(x.shape[0]):
         for j in range(rows[r] + 1 - first, n - first):
             counts[_cell(x[r, j], edges, guide, guide_scale)] += 1

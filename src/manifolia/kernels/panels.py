@@ -1,10 +1,10 @@
-"""Distances from a few rows to all rows, each pair by itself.
+"""Distances from a few rows to all rows, each pair on its own.
 
 The rows to measure against are packed in panels of `WIDTH` rows, one feature after the other, so that the inner loop
-runs over neighbouring numbers and no sum is split: a pair's terms are added one by one in the order of the features. A
-distance therefore depends on its two rows alone, to the bit: not on where they stand, on the block or on the direction,
-and two equal rows are exactly 0 apart. (BLAS computes ‖a‖² + ‖b‖² − 2 a·b two to three times as fast and promises none
-of that.)
+runs over adjacent numbers and no sum is split: a pair's terms are added one by one in the order of the features. A
+distance therefore depends only on its two rows, to the bit: not on their position, the block or the direction, and two
+equal rows are exactly 0 apart. (BLAS computes ‖a‖² + ‖b‖² − 2 a·b two to three times as fast and guarantees none of
+that.)
 
 ========  =======================================================  ======================
 symbol    meaning                                                  shape

@@ -1,7 +1,7 @@
 """Nearest neighbours after one feature of the queries has been permuted, without forming the changed distances.
 
 Permuting a feature changes one term of a squared distance, so each distance is corrected on the fly and goes into a
-list of the k least; nothing of the size of all pairs is written.
+list of the k smallest; nothing of the size of all pairs is written.
 
 ========  ===========================================================================  ========
 symbol    meaning                                                                      shape

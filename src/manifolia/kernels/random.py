@@ -27,7 +27,7 @@ _UNIT = 1.0 / (1 << 53)  # 53 random bits fill a double's mantissa
 
 @kernel()
 def mix(z):
-    """Turn 64 bits into others that look random."""
+    """Turn 64 bits into other bits that look random."""
     z = (z ^ (z >> _S30)) * _MIX_A
     z = (z ^ (z >> _S27)) * _MIX_B
     return z ^ (z >> _S31)

@@ -1,13 +1,13 @@
 """Ranks of distances, row by row, and what is counted from them.
 
-A row's others are ordered by (distance, index): of two points at equal distance the one with the lower index comes
-first, in every space alike. The row itself is left out, whatever lies on top of it, so ranks run from 1 to n − 1.
+A row's other points are ordered by (distance, index): of two points at equal distance the one with the lower index
+comes first, in every space. The row itself is left out, whatever lies on top of it, so ranks run from 1 to n − 1.
 
-Sorting is what costs. Distances are cut into 2²² equal steps between the row's least and greatest, sorted by that
-number in two counting passes of 11 bits, and set right by insertion, which has little left to do. A row whose
-distances crowd into few steps (an outlier stretches the range) goes through six counting passes over all bits of the
-doubles instead. Against NumPy's argsort this takes about a third of the time (90 µs against 300 µs for 10,000
-distances, one thread).
+Sorting is the main cost. Distances are cut into 2²² equal steps between the row's smallest and largest, sorted by that
+number in two counting passes of 11 bits, and put right by insertion, which has little left to do. A row whose distances
+crowd into few steps (an outlier stretches the range) goes through six counting passes over all bits of the doubles
+instead. Against NumPy's argsort this takes about a third of the time (90 µs against 300 µs for 10,000 distances, one
+thread).
 
 =========  =====================================================================  ===========
 symbol     meaning                                                                shape
@@ -40,7 +40,7 @@ _GUIDE = 1024  # steps of the table that leads a distance to the thresholds near
 
 @kernel()
 def _order_by_bits(d, own, order):
-    """Order by all bits of the doubles: their bit patterns as integers grow with them from 0 on."""
+    """Order by all bits of the doubles: for numbers from 0 on, the bit patterns, as integers, have the same order."""
     n = order.shape[0]
     m = n - 1
     values = np.empty(m, np.float64)
@@ -121,7 +121,7 @@ def _order_by_steps(d, own, words, spare, counts, order):
         words[counts[1, c]] = word
         counts[1, c] += 1
 
-    # Within a step the order so far is that of the indices, so equal distances stay as they are.
+    # Within a step the order is still that of the indices, so equal distances stay as they are.
     budget = _MOVES * n
     order[0] = own
     previous = -1
@@ -175,7 +175,7 @@ def rank_rows(D, rows, rank):
 
 @kernel()
 def max_rank_histogram(D_data, D_map, rows, histogram):
-    """Add to ``histogram[m]`` how many pairs have m as the greater of their two ranks; n is the histogram's length."""
+    """Add to ``histogram[m]`` the number of pairs whose greater rank is m; n is the histogram's length."""
     n = histogram.shape[0]
     words = np.empty(n, np.int64)
     spare = np.empty(n, np.int64)
@@ -206,7 +206,7 @@ def _after(key_a, index_a, key_b, index_b):
 
 @kernel()
 def _sift(keys, index, start, size):
-    """Let the entry at `start` of a heap sink: no parent comes before its children, so the last of all is on top."""
+    """Let the entry at `start` of a heap sink: no parent comes before its children, so the last one is on top."""
     key = keys[start]
     j = index[start]
     parent = start
@@ -259,7 +259,7 @@ def _select(d, own, n, keys, index):
 def _ranks_by_counting(d, own, n, keys, index, below, guide, rank_of):
     """Write the ranks of the points in `index` to ``rank_of[point]``; `keys` and `index` come in any order.
 
-    Sorted, they cut the line of distances; every point is counted at the first of them that does not come before it.
+    Sorted, they divide the line of distances; every point is counted at the first of them that does not come before it.
     A table of equal steps leads to that one without a search.
     """
     k = index.shape[0]

@@ -1,16 +1,17 @@
 """Shapley values of a weighted forest, interventional: a row's values against those of background rows.
 
-A coalition of players keeps the row's values and takes a background row's for the others. Along the way to a leaf each
+A coalition of players keeps the row's values and takes a background row's for the others. Along the path to a leaf each
 player is bound by its tests: the row meets them all or not, the background row meets them all or not. A leaf is reached
 by the coalitions that hold all players whose tests only the row meets (p of them) and none whose tests only the
 background row meets (q of them), so that, with v the leaf's value, ::
 
     φ of each of the p:  +v (p − 1)! q! / (p + q)!        φ of each of the q:  −v p! (q − 1)! / (p + q)!
 
-and 0 for all others (Lundberg et al. 2020, Algorithm 3). Both only depend on two patterns: which players on the way the
-row meets, and which the background row meets. Many rows have the same pattern at a leaf, and so have many background
-rows: each pair of patterns that together meet all tests is worked out once for all of them. Trees and leaves are added
-in order, and a row's values are made from its own pattern only, so that nothing depends on threads or on blocks.
+and 0 for all others (Lundberg et al. 2020, Algorithm 3). Both depend only on two patterns: the players on the path
+whose tests the row meets, and those whose tests the background row meets. Many rows have the same pattern at a leaf,
+and so do many background rows: each pair of patterns that together meet all tests is worked out once for all of them.
+Trees and leaves are added in order, and a row's values are made only from its own pattern, so that nothing depends on
+threads or on blocks.
 
 ==============  ===========================================================================  ======================
 symbol          meaning                                                                      shape
@@ -43,7 +44,7 @@ from manifolia.kernels.forest import _BIT_OF, _DE_BRUIJN, _H01, _M1, _M2, _M4, _
 
 _ONE, _S58, _S63, _NONE, _MIX = np.uint64(1), np.uint64(58), np.uint64(63), np.uint64(0), np.uint64(0x9E3779B97F4A7C15)
 _S32 = np.uint64(32)
-#: Up to this many pairs of rows it is asked at every node whether any of them can still meet all tests.
+#: For up to this many pairs of rows, every node checks whether any of them can still meet all tests.
 _FEW_PAIRS = 1024
 
 
@@ -55,11 +56,11 @@ class Forest(NamedTuple):
     missing_left: np.ndarray
     roots: np.ndarray
     rank: np.ndarray
-    most: np.ndarray  # (2,): nodes on the longest way down, both ends counted; players
+    most: np.ndarray  # (2,): nodes on the longest path down, both ends included; players
 
 
 class Exchange(NamedTuple):
-    """Rows, and what their values are exchanged with."""
+    """Rows, and the background rows with which their values are exchanged."""
 
     columns: np.ndarray  # (d, n) float32: the rows, a column's values side by side
     background: np.ndarray  # (d, m) float32
@@ -68,30 +69,30 @@ class Exchange(NamedTuple):
 
 
 class _Way(NamedTuple):
-    """The way to a node, and the patterns at a leaf."""
+    """The path to a node, and the patterns at a leaf."""
 
     met: np.ndarray
     met_by: np.ndarray
-    node: np.ndarray  # (levels,): the nodes on the way
+    node: np.ndarray  # (levels,): the nodes on the path
     stage: np.ndarray  # (levels,): children that were seen
-    added: np.ndarray  # (levels,): the player that the way to a node added, −1: none
-    state: np.ndarray  # (2,): level, players on the way
-    place: np.ndarray  # (players,): bit of a player, −1: not on the way
-    players: np.ndarray  # (levels,): players on the way, by bit
+    added: np.ndarray  # (levels,): the player that the path to a node added, −1: none
+    state: np.ndarray  # (2,): level, players on the path
+    place: np.ndarray  # (players,): bit of a player, −1: not on the path
+    players: np.ndarray  # (levels,): players on the path, by bit
     pattern: np.ndarray  # (n,): the pattern of each row, numbered by first occurrence; −1: it is not asked
     first: np.ndarray  # (n,): the row in which a pattern first occurs
-    other: np.ndarray  # (m,): the same of background rows
+    other: np.ndarray  # (m,): the same for background rows
     other_first: np.ndarray
     other_count: np.ndarray  # (m,): how many have it
     other_p: np.ndarray  # (m,): players whose tests they do not meet
     slots: np.ndarray  # a power of 2: a hash table of patterns
-    pulls: np.ndarray  # (n, levels): of each pattern of rows, what a unit of the leaf's value gives to each player
+    pulls: np.ndarray  # (n, levels): for each pattern of rows, what a unit of the leaf's value gives to each player
     moves: np.ndarray  # (n,): whether it gives anything
 
 
 @kernel()
 def _start(forest, exchange):
-    """Make room for the way down."""
+    """Allocate memory for the path down."""
     n, m = exchange.columns.shape[1], exchange.background.shape[1]
     levels, n_players = forest.most[0] + 1, forest.most[1]
     words = (min(levels, n_players) + 63) >> 6
@@ -129,7 +130,7 @@ def _number_of_bits(x):
 
 @kernel()
 def _test(values, limit, missing, goes_left, place, before, after):
-    """Note which rows meet a test of the player at a bit, if they met its tests before (or it has none)."""
+    """Record which rows meet a test of the player at a bit, if they met its earlier tests (or it has none)."""
     for word in range(before.shape[0]):
         if word != place >> 6:
             for i in range(before.shape[1]):
@@ -143,7 +144,7 @@ def _test(values, limit, missing, goes_left, place, before, after):
 
 @kernel()
 def _is_met(met, met_by, n_players):
-    """Whether some row and some background row meet all tests together."""
+    """Whether some row and some background row together meet all tests."""
     for i in range(met.shape[1]):
         for b in range(met_by.shape[1]):
             missing = 0
@@ -156,7 +157,7 @@ def _is_met(met, met_by, n_players):
 
 @kernel()
 def _next_leaf(forest, exchange, way):
-    """Go on to the next leaf that can be reached, depth first; return its node, or −1 at the end of the tree."""
+    """Move on to the next leaf that can be reached, depth first; return its node, or −1 at the end of the tree."""
     level = way.state[0]
     while level >= 0:
         node = way.node[level]
@@ -229,7 +230,7 @@ def _number_patterns(met, slots, pattern, first):
 def _share_out(exchange, way):
     """Work out, for each pattern of rows at a leaf, what a unit of the leaf's value gives to each player.
 
-    Returns the number of players on the way.
+    Returns the number of players on the path.
     """
     level, n_players = way.state[0], way.state[1]
     met, met_by, words = way.met[level], way.met_by[level], way.met.shape[1]
@@ -296,10 +297,10 @@ def _begin_tree(forest, way, t):
 
 @kernel()
 def add_effects(forest, exchange, weights, leaf, starts, columns, values, out):
-    """Add the Shapley values of a forest whose leaves hold the same for every row.
+    """Add the Shapley values of a forest whose leaves hold the same values for every row.
 
-    A leaf's entries, from ``starts[leaf]`` on, are outputs (``columns``) with their ``values``. Where a leaf has none,
-    the row's own leaf speaks for it: the tree does not move the row.
+    A leaf's entries, starting at ``starts[leaf]``, are outputs (``columns``) with their ``values``. If a leaf has none,
+    the row's own leaf takes its place: the tree does not move the row.
     """
     way = _start(forest, exchange)
     scale = 1.0 / exchange.background.shape[1]
@@ -325,12 +326,12 @@ def add_effects(forest, exchange, weights, leaf, starts, columns, values, out):
 
 @kernel()
 def log_votes(leaf, parts, entries, say, prior, counts, shrink):
-    """What each group of labels counts for each row, as `place_by_votes` weighs it, and how it is spread out.
+    """The weight of each group of labels for each row, as in `place_by_votes`, and how it is spread out.
 
     ``entries`` are those of the leaves: starts, group, content, columns, spread. ``counts`` gets the logarithm of the
     weight of a unit of the group's share, such that the weights of all shares that the row meets add up to 1;
     ``shrink`` the factor of deviations from the group's centre, or 0 for a group that the row does not meet. Labels
-    that nobody votes for (``say`` is infinite) count next to nothing.
+    that no tree votes for (``say`` is infinite) count next to nothing.
     """
     starts, group, content, columns, spread = entries
     n_groups = columns.shape[0]
@@ -371,7 +372,7 @@ def log_votes(leaf, parts, entries, say, prior, counts, shrink):
 
 @kernel()
 def _voted_place(where, entries, counts, shrink, place):
-    """Where a leaf puts a row whose votes count as they do."""
+    """Where a leaf puts a row, given the weights of its votes."""
     starts, group, content, _columns, spread = entries
     n_axes = place.shape[0]
     for c in range(n_axes):
@@ -383,7 +384,7 @@ def _voted_place(where, entries, counts, shrink, place):
         g, share = group[e], content[e, 0]
         weight = share * np.exp(counts[g] - largest)
         factor = shrink[g]
-        if factor == 0.0:  # the row meets none of this group: the leaf's few are spread out by themselves
+        if factor == 0.0:  # the row meets none of this group: the leaf's few are spread out on their own
             length = 0.0
             for c in range(n_axes):
                 length += (spread[g, 0] * (content[e, 1 + c] / share - spread[g, 2 + c])) ** 2

@@ -1,4 +1,4 @@
-"""How a long kernel tells its progress and hears that it should stop.
+"""How a long kernel reports its progress and hears that it should stop.
 
 The kernel and its watcher (``manifolia._core.progress.watch_kernel``) share an int64 array of two slots. A plain
 ``slots[1] != 0`` in a loop is not enough: the compiler may read the slot once before the loop, because nothing in

@@ -1,10 +1,10 @@
-"""Gram matrices of neighbourhoods: all that local principal component analysis needs of the features.
+"""Gram matrices of neighbourhoods: all that local principal component analysis needs from the features.
 
 For row i with neighbours j₁ … j_k the kernels compute
 
     G_ab = (x_{j_a} − q_i) · (x_{j_b} − q_i),
 
-k² numbers whatever the number of features.
+k² numbers, whatever the number of features.
 
 =========  ============================================================  ============
 symbol     meaning                                                       shape
@@ -35,7 +35,7 @@ def gram_rows(Q, X, nearest, start, G):
     of additions depends on the number of features alone.
     """
     k, p = nearest.shape[1], X.shape[1]
-    even = k + k % 2  # two by two rows share what they load; a row of zeros makes the number even
+    even = k + k % 2  # rows share what they load two by two; a row of zeros makes the number even
     steps = np.zeros((even, min(p, _CHUNK)), X.dtype)
     for row in range(G.shape[0]):
         i = start + row
@@ -73,7 +73,7 @@ def gram_rows(Q, X, nearest, start, G):
 def gram_rows_sparse(own_values, own_columns, own_starts, values, columns, starts, n_columns, nearest, start, G):
     """Fill the Gram matrices of as many rows as `G` has, from CSR rows, without making them dense.
 
-    Products of rows are summed in double precision over the entries of one of them, and differences are taken of the
+    Products of rows are summed in double precision over the entries of one of them, and differences are taken between
     products: (a − q)·(b − q) = a·b − a·q − b·q + q·q.
     """
     k = nearest.shape[1]

@@ -1,9 +1,10 @@
-"""The way down the trees of a forest: the leaf of a row, what it would lose with another value, how far out it lies.
+"""The walk down the trees of a forest: the leaf of a row, what it would lose with another value, how far out it lies.
 
 A walk repeats scikit-learn's own: single-precision values against thresholds, missing values by the node's own rule.
-Thresholds are doubles there and are rounded down to single precision here, which no single-precision value can tell.
-Each tree, or each row, is written by one thread, and trees are added in order: the result does not depend on threads or
-on blocks. Nodes are unsigned integers: a test for negative indices would cost a sixth of the time.
+Thresholds are doubles there and are rounded down to single precision here, which makes no difference to
+single-precision values. Each tree, or each row, is written by one thread, and trees are added in order: the result does
+not depend on threads or on blocks. Nodes are unsigned integers: a test for negative indices would cost a sixth of the
+time.
 
 ==============  ======================================================================================  ==============
 symbol          meaning                                                                                 shape
@@ -39,8 +40,8 @@ import numpy as np
 from manifolia.kernels._jit import kernel
 from manifolia.kernels.random import bits
 
-_NAN_WORD = np.uint32(0x7FC00000)  # one word for every kind of NaN
-_STRIDE = 3  # steps of a row before the next row's turn; fewer or more were slower
+_NAN_WORD = np.uint32(0x7FC00000)  # the same word for every kind of NaN
+_STRIDE = 3  # steps of a row before it is the next row's turn; fewer or more were slower
 _TWO, _S63 = np.uint64(2), np.uint64(63)
 
 
@@ -80,7 +81,7 @@ def leaf_ranks(tests, roots, low, high):
 
 @kernel()
 def row_hashes(X, words, out):
-    """64 bits of what each row holds, wherever it stands: ``words`` is the memory of ``X``; −0 is 0, NaN is NaN."""
+    """64 bits from the values of each row, wherever it is: ``words`` is the memory of ``X``; −0 is 0, NaN is NaN."""
     for i in range(X.shape[0]):
         h = np.uint64(0)
         for j in range(X.shape[1]):
@@ -98,9 +99,9 @@ def row_hashes(X, words, out):
 def find_leaves(tests, limits, missing_left, roots, X, hashes, key, depth, leaf, lengths):
     """Leaf of each row in each tree; adds the length of each row's paths to ``lengths``.
 
-    With ``hashes`` a missing value goes left or right by one bit of (key, row's content, node). All rows that are still
-    on their way take a few steps each before any takes more: their steps do not wait for one another's memory. Leaves
-    lead back to themselves, so that no step asks whether it is at one.
+    With ``hashes`` a missing value goes left or right by one bit of (key, row's content, node). All rows that have not
+    arrived take a few steps each before any takes more, so that they do not wait for one another's memory. Leaves lead
+    back to themselves, so that no step has to check for one.
     """
     n_rows = X.shape[0]
     row = np.empty(n_rows, dtype=np.uint32)
@@ -145,9 +146,9 @@ def _loss(predicted, wanted, classes):
 
 @kernel()
 def permuted_losses(tests, limits, missing_left, root, X, rows, column, shift, leaf_value, y, classes, out):
-    """Add to ``out[f]`` by how much the loss of a tree on ``rows`` grows if each takes feature f from its partner.
+    """Add to ``out[f]`` the growth of a tree's loss on ``rows`` if each row takes feature f from its partner.
 
-    Only the features on a row's path can change its leaf, and only from the first node on that asks for them.
+    Only the features on a row's path can change its leaf, and only below the first node that asks for them.
     """
     base = np.uint64(root)
     m = rows.shape[0]
@@ -182,7 +183,7 @@ def permuted_losses(tests, limits, missing_left, root, X, rows, column, shift, l
 
 @kernel()
 def node_ranges(tests, limits, missing_left, roots, X, counts, first, last, low, high):
-    """For trees first … last − 1: widen the range of every node by the in-bag rows of ``X`` that come into it.
+    """For trees first … last − 1: widen the range of every node by the in-bag rows of ``X`` that enter it.
 
     Missing values compare as false and so leave the range as it is.
     """
@@ -202,7 +203,7 @@ def node_ranges(tests, limits, missing_left, roots, X, counts, first, last, low,
 
 @kernel()
 def path_excess(tests, limits, missing_left, roots, low, high, span, X, counts, out, n_asked):
-    """Add to ``out[i]``, trees in order, the largest excess on the way of row i; count the trees that were asked.
+    """Add to ``out[i]``, trees in order, the largest excess on the path of row i; count the trees that were asked.
 
     The excess in a node is the distance from its range in units of the range of both children together, at most 1.
     """
@@ -232,9 +233,9 @@ def path_excess(tests, limits, missing_left, roots, low, high, span, X, counts, 
 def sort_rows(tests, limits, missing_left, root, rank, X, drawn, span, leaf, low, high, excess):
     """Sort all rows down one tree, node by node: leaves, ranges of the in-bag rows, and how far others lie outside.
 
-    It is `find_leaves`, `node_ranges` and `path_excess` in one. Each node reads its rows one after the other, in-bag
-    rows before the others, and parts both kinds without a branch; no row waits for its own way down. ``low`` and
-    ``high`` must come infinite, since nodes without rows are not visited.
+    It is `find_leaves`, `node_ranges` and `path_excess` in one. Each node reads its rows in sequence, in-bag rows
+    first, and splits both kinds without a branch; no row waits for its own path. ``low`` and ``high`` must start
+    infinite, since nodes without rows are not visited.
     """
     n = X.shape[0]
     inf = np.float32(np.inf)
@@ -273,7 +274,7 @@ def sort_rows(tests, limits, missing_left, root, rank, X, drawn, span, leaf, low
             i = np.uint64(rows[np.uint64(k)])
             x = X[i, f]
             goes_left = (x <= limit) | ((x != x) & missing)
-            rows[at] = i  # of the two places the wrong one is written again, or is beyond the end
+            rows[at] = i  # the wrong one of the two places is overwritten, or is beyond the end
             aside[n_right] = i
             at += np.uint64(goes_left)
             n_right += np.uint64(not goes_left)

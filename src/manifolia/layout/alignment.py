@@ -1,12 +1,12 @@
 """Laying one map over another: the rigid motion, with or without a change of size, that fits best.
 
-Among y ↦ s (y − a) Q + b, with Q orthogonal (a map and its mirror image say the same), one lowers
-Σ w_i ‖s (y_i − a) Q + b − t_i‖²: a and b are the weighted means, and Q = U Vᵀ of the singular value decomposition of
-Σ w_i (y_i − a)ᵀ (t_i − b) (Schönemann 1966). For s one takes the ratio of the spreads of the two maps, not the least
-squares one: that shrinks a map towards a point where the two do not agree.
+Over all y ↦ s (y − a) Q + b, with Q orthogonal (a map and its mirror image say the same), minimise Σ w_i ‖s (y_i − a) Q
++ b − t_i‖²: a and b are the weighted means, and Q = U Vᵀ of the singular value decomposition of Σ w_i (y_i − a)ᵀ (t_i −
+b) (Schönemann 1966). s is the ratio of the spreads of the two maps, not the least squares value, which shrinks a map
+towards a point where the two do not agree.
 
-Least squares are pulled about by a group that lies elsewhere in one map. So the motion is found from few rows at a
-time, many times, and the one under which the median row is nearest to its target begins (least median of squares,
+Least squares is distorted by a group that lies elsewhere in one map. So the motion is found from a few rows at a time,
+many times, and the one under which the median row is nearest to its target is the start (least median of squares,
 Rousseeuw 1984); from there rows far from their targets count less and less (Tukey's biweight), until nothing changes.
 
 References
@@ -27,13 +27,13 @@ from manifolia._core.validate import check_bool, check_map
 from manifolia.exceptions import ParameterError
 
 _TRIED = 200  # motions from few rows each
-_FEW = 4  # rows, beyond the dimensions, of one of them: with fewer the rounding of small maps decides
+_FEW = 4  # rows, beyond the dimensions, for each of them: with fewer, the rounding of small maps decides
 _JUDGES = 500  # rows by which motions are compared
-_BIWEIGHT = 4.685  # scales beyond which a row does not count: 95 % efficiency where no group has moved
+_BIWEIGHT = 4.685  # scales beyond which a row does not count: 95 % efficiency if no group has moved
 _PER_SCALE = 0.6745  # median of the absolute value of a standard normal number
 _ROUNDS = 50
 _ENOUGH = 1e-10  # change of a weight at which the rounds end
-_EXACT = 1e-12  # of the size of a map: residuals below it are rounding
+_EXACT = 1e-12  # share of a map's size: residuals below it are rounding
 
 
 class Motion(NamedTuple):
@@ -52,9 +52,9 @@ class Motion(NamedTuple):
 def align(
     Y: ArrayLike, to: ArrayLike, weights: ArrayLike | None = None, *, scale: bool = True, robust: bool = True
 ) -> FloatArray:
-    """Lay a map over another one of the same rows: turned, mirrored, shifted and, if it helps, resized.
+    """Lay a map over another one of the same rows: rotated, mirrored, shifted and, if it helps, resized.
 
-    Nothing in the map changes but the way it is held: distances keep their ratios.
+    Only the map's position, orientation and size change: distances keep their ratios.
 
     Parameters
     ----------
@@ -67,8 +67,8 @@ def align(
     scale : bool, default=True
         Whether the map may also be made larger or smaller.
     robust : bool, default=True
-        Whether rows that lie elsewhere in the two maps do not count, up to almost half of them: a group that has moved
-        then leaves the rest in place. False: least squares over all rows.
+        Whether to ignore rows that have moved between the maps, up to almost half of them: a group that has moved then
+        leaves the rest in place. False: least squares over all rows.
 
     Returns
     -------
@@ -139,7 +139,7 @@ def motion_between(Y: FloatArray, T: FloatArray, w: FloatArray, *, scale: bool =
     motion = _least_squares(Y, T, w, scale=scale)
     if not robust or n <= c + _FEW:
         return motion
-    generator = as_generator(0)  # the same maps are laid over one another in the same way
+    generator = as_generator(0)  # fixed, so that the same maps are always laid over one another in the same way
     judges = np.arange(n) if n <= _JUDGES else generator.choice(n, _JUDGES, replace=False)
     best = _typical(motion, Y[judges], T[judges], w[judges])
     share = w / w.sum()

@@ -1,8 +1,8 @@
-"""Anchors: places of an earlier map, to which the rows that it has too are drawn while a new one is laid out.
+"""Anchors: places in an earlier map, towards which the rows that both maps share are pulled in a new layout.
 
-Row i of weight w_i is drawn to its place t_i by a quadratic term, λ w_i ‖y_i − t_i‖² in metric scaling and a force
-ρ λ w_i (t_i − y_i) among neighbour forces. A row whose neighbours have changed is let go: with T the places of the
-earlier map and W the affinities of the new one,
+Row i of weight w_i is pulled to its place t_i by a quadratic term, λ w_i ‖y_i − t_i‖² in metric scaling and a force ρ λ
+w_i (t_i − y_i) among neighbour forces. A row whose neighbours have changed is let go: with T the places of the earlier
+map and W the affinities of the new one,
 
     q_i = Σ_j W_ij ‖t_i − t_j‖ / Σ_j W_ij   over the rows j that have a place,      w_i = min(1, (2 m / q_i)²)
 
@@ -25,20 +25,20 @@ from manifolia.layout.density import DensityTerm
 from manifolia.layout.edge_sgd import EdgeLayout, edge_layout
 from manifolia.layout.forces import ForceLayout, Schedule, neighbor_forces, resized
 
-_KEPT = 2.0  # times the usual distance to its neighbours, in the earlier map, up to which a row is held fully
-_NEAR = 15  # rows by whose distances it is told whether a neighbourhood has changed
+_KEPT = 2.0  # multiple of the usual distance to its neighbours, in the earlier map, up to which a row is held fully
+_NEAR = 15  # rows whose distances show whether a neighbourhood has changed
 _ROWS = 4096
 #: λ of neighbour forces, whose attraction is about 1 per row, and of scaling, per row of the table.
 FORCE, STRESS = 0.05, 2.5
 _SPREAD = 2.0  # standard deviation of a start along the first axis
-_USUAL = 0.4  # that of a map along its first axis, times the root of its number of rows
-_EDGE_SPREADS = (2.0, 10.0)  # of maps along drawn pairs, which are of one size whatever the number of rows
-_EDGES = 60.0  # forces along drawn pairs are so much larger
-_ALIKE = 0.1  # share of a row's affinities among rows with a place from which these say where it begins
+_USUAL = 0.4  # that of a map along its first axis, times the square root of its number of rows
+_EDGE_SPREADS = (2.0, 10.0)  # of maps along drawn pairs, which have the same size whatever the number of rows
+_EDGES = 60.0  # forces along drawn pairs are larger by this factor
+_ALIKE = 0.1  # minimum share of a row's affinities with placed rows for these to say where it starts
 
 
 class Anchors(NamedTuple):
-    """Where rows are drawn to."""
+    """Where rows are pulled to."""
 
     places: FloatArray  # (n, c); NaN for free rows
     weights: FloatArray  # (n,): from 0 (free) to 1
@@ -56,8 +56,8 @@ class Anchors(NamedTuple):
 class AnchorForce:
     """The force for one layout: called by the descent with iteration, ρ and positions.
 
-    A layout by forces has a size of its own, which grows with its rows. So places are drawn to s (t_i − t̄) + ȳ,
-    with the means and the size s of the present map: s = Σ w (y_i − ȳ)ᵀ(t_i − t̄) / Σ w ‖t_i − t̄‖².
+    A layout by forces has its own size, which grows with its rows. So rows are pulled to s (t_i − t̄) + ȳ, with the
+    means and the size s of the present map: s = Σ w (y_i − ȳ)ᵀ(t_i − t̄) / Σ w ‖t_i − t̄‖².
     """
 
     def __init__(self, anchors: Anchors, strength: float = 1.0) -> None:
@@ -80,7 +80,7 @@ class AnchorForce:
 
 
 def anchored_by(W: Sparse, places: FloatArray) -> Anchors:
-    """Hold rows by their places, those less whose neighbours in a graph of affinities lie far from them."""
+    """Hold rows by their places, less firmly if their neighbours in a graph of affinities lie far from them."""
     graph, held = to_csr(W), np.isfinite(places[:, 0])
     far, total = np.zeros(len(places)), np.zeros(len(places))
     for rows in row_blocks(len(places), _ROWS):
@@ -113,9 +113,9 @@ def laid_over(Y: FloatArray, places: FloatArray, *, scale: bool = True) -> Float
 
 
 def begin(start: FloatArray, W: Sparse, anchors: Anchors) -> FloatArray:
-    """Begin at the places of rows that have one; others begin at the mean of those that they are like.
+    """Start at the places of rows that have one; others start at the mean of those that they are like.
 
-    A row that is like none of them begins where the free layout has it, laid over the places.
+    A row that is like none of them starts where the free layout has it, laid over the places.
     """
     places, held = anchors.places, anchors.held
     Y = laid_over(start, places)
@@ -141,12 +141,12 @@ def anchored_forces(
     density: DensityTerm | None = None,
     callback: Callback | Reporter = None,
 ) -> ForceLayout:
-    """Lay a symmetric graph out from the places of an earlier map, and drawn to them; in the frame of that map.
+    """Lay a symmetric graph out from the places of an earlier map, pulled towards them, in the frame of that map.
 
-    The attraction is not exaggerated: that would draw a map together which has its size already.
+    The attraction is not exaggerated: that would contract a map that already has its size.
     """
     about: dict[str, Any] = {"density": density, "symmetric": True, "callback": callback}
-    if not np.isfinite(near).any():  # of the rows that are laid out none has a place
+    if not np.isfinite(near).any():  # none of the rows to lay out has a place
         return neighbor_forces(W, resized(start, _SPREAD), schedule=schedule, **about)
     anchors = anchored_by(W, near)
     Y0 = begin(start, W, anchors)
@@ -160,7 +160,7 @@ def anchored_forces(
 def arranged_edges(
     W: Sparse, start: FloatArray, *, near: FloatArray | None = None, near_strength: float = 1.0, **options: Any
 ) -> EdgeLayout:
-    """Lay a graph out along drawn pairs; near an earlier map as `anchored_forces` does by all pairs."""
+    """Lay a graph out along drawn pairs; near an earlier map, as `anchored_forces` does with all pairs."""
     if near is None:
         return edge_layout(W, start, **options)
     anchors = anchored_by(W, near)

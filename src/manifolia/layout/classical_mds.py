@@ -4,10 +4,10 @@ With the squared distances D² and the centring J = I − 11ᵀ/n,
 
     B = −½ J D² J,        B u_k = λ_k u_k,        Y = [√λ_1 u_1, …, √λ_p u_p],
 
-(Torgerson 1952, Gower 1966), with the largest λ first. Only these p pairs are computed. Below a size LAPACK does
-it on one double copy of D. Above it B is never formed: a block Krylov iteration needs only products
-B V = −½ J (D² (J V)), taken in blocks of rows that are squared in double precision as they are read, so beside D it
-holds one block of rows per thread and two bases of n × about 80 numbers: no n × n copy at all.
+(Torgerson 1952, Gower 1966), with the largest λ first. Only these p pairs are computed. For small n LAPACK does it on
+one double copy of D. Above that, B is never formed: a block Krylov iteration needs only products B V = −½ J (D² (J V)),
+computed in blocks of rows that are squared in double precision as they are read, so besides D it holds one block of
+rows per thread and two bases of n × about 80 numbers: no n × n copy at all.
 
 References
 ----------
@@ -29,22 +29,22 @@ from manifolia._core.validate import check_matrix, check_number
 from manifolia._core.warnings import warn
 from manifolia.exceptions import ParameterError
 
-_DENSE_ROWS = 400  # below it LAPACK takes about 10 ms, no more than the iteration
-_EXTRA = 6  # vectors carried beside those asked for: one reading of D serves them all, and they open the gap
+_DENSE_ROWS = 400  # below this LAPACK takes about 10 ms, no more than the iteration
+_EXTRA = 6  # extra vectors: one reading of D serves them all, and they widen the gap
 _BASIS_BLOCKS = 10  # the basis restarts at this many blocks
 _TOLERANCE = 1e-10  # of ‖B u − λ u‖ against the largest |λ|; the error of λ is its square
 _MAX_PASSES = 500  # pure noise, where no gap helps, took 112 at 2,000 rows; distances with any structure 3 to 10
 _FIXED_SEED = 0
 _TILE = 512  # side of the tiles in which D is compared with its transpose; two of them fit into a core's cache
 _LARGEST = 1e150
-_TIE = 1e-6  # entries this near to the largest count as equally large when the sign is fixed
+_TIE = 1e-6  # entries this close to the largest count as equally large when the sign is fixed
 
 
 class ClassicalMDS(NamedTuple):
     """What `classical_mds` returns."""
 
     Y: FloatArray  # (n, n_components): centred coordinates in the dtype of the distances, along the principal axes
-    # (n_components,): the leading eigenvalues of B as they are: a value that is not positive belongs to a column of
+    # (n_components,): the leading eigenvalues of B, unchanged: a value that is not positive belongs to a column of
     # zeros
     eigenvalues: FloatArray
 
@@ -61,8 +61,8 @@ def classical_mds(
     n_components : int, default=2
         Dimensions of the map.
     random_state : int, RandomState, Generator or None, default=None
-        Start of the iteration that runs above 400 rows; it changes the result by rounding only. None is a fixed start,
-        so the result is the same in every run.
+        Seed for the start of the iteration that runs above 400 rows; it changes the result only by rounding. None is a
+        fixed start, so the result is the same in every run.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
 
@@ -124,7 +124,7 @@ def check_distances(D: ArrayLike, *, name: str = "D") -> FloatArray:
 
 
 def _checked(D: ArrayLike, name: str) -> tuple[FloatArray, bool]:
-    """Check distances, and tell whether they are symmetric to the bit."""
+    """Check distances, and return whether they are symmetric to the bit."""
     checked: FloatArray = check_matrix(D, name=name)
     n, n_columns = checked.shape
     if n != n_columns:
@@ -184,15 +184,15 @@ def _leading_dense(D: FloatArray, n_pairs: int) -> tuple[FloatArray, FloatArray]
         return B
 
     values, vectors = eigh(centred(), subset_by_index=[n - n_pairs, n - 1], overwrite_a=True, check_finite=False)
-    if len(values) < n_pairs:  # LAPACK may find none of those asked for where many are equal
+    if len(values) < n_pairs:  # LAPACK may find none of the requested ones if many are equal
         values, vectors = (part[..., n - n_pairs :] for part in np.linalg.eigh(centred()))
     return values[::-1], vectors[:, ::-1]
 
 
 def _centred_product(D: FloatArray, V: FloatArray, *, mirrored: bool) -> FloatArray:
-    """Return B V without B; every block of rows has one height, so the result does not depend on the threads.
+    """Return B V without B; all blocks of rows have the same height, so the result does not depend on the threads.
 
-    Where D is symmetric to rounding only, its columns are read too: the iteration converges for a symmetric B alone.
+    If D is symmetric only to rounding, its columns are read too: the iteration converges only for a symmetric B.
     """
     centred = _centred(V)
 
@@ -211,8 +211,8 @@ def _leading_krylov(
     """Return the leading eigenpairs of B, largest first, by a block Krylov iteration with thick restarts.
 
     Each pass multiplies one block, adds it to the orthonormal basis Q and solves the small problem T = QᵀBQ
-    (Rayleigh and Ritz), which finds the algebraically largest values even where a negative one is larger in size. One
-    reading of D serves a whole block, where a Lanczos iteration reads it for every vector, and a rank below the block's
+    (Rayleigh and Ritz), which finds the algebraically largest values even if a negative one is larger in size. One
+    reading of D serves a whole block, while a Lanczos iteration reads it for every vector, and a rank below the block's
     width, as for distances in a plane, needs no special case.
     """
     n = D.shape[0]
@@ -252,7 +252,7 @@ def _centred(V: FloatArray) -> FloatArray:
 
 
 def fix_signs(vectors: FloatArray, *, tie: float = _TIE) -> FloatArray:
-    """Return the vectors, each with the sign that makes its entry of largest size positive; the first of equals."""
+    """Return the vectors, each with the sign that makes its largest entry (the first, if tied) positive."""
     sizes = np.abs(vectors)
     rows = np.argmax(sizes >= (1 - tie) * sizes.max(axis=0, initial=0.0), axis=0)
     signs = np.where(vectors[rows, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)

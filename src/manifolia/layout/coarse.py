@@ -5,12 +5,13 @@ in the data, p_b the share of rows in cell b, d_ab = ‖c_a − c_b‖ and α th
 
     G_a = ρ γ Σ_b p_b (α D_ab − d_ab) (c_a − c_b) / d_ab,    α = Σ p_a p_b D_ab d_ab / Σ p_a p_b D_ab²
 
-the slope of a weighted stress. Cells are cut from the map, by k-means of its places, first from the start and once
-more when the rows have found their neighbours, so that no cell pulls apart what the graph holds together; their means
-D are taken in the data. γ falls with the exaggeration ρ: a strong late pull tears groups (seen at 0.03 and above).
+the slope of a weighted stress. Cells are cut from the map, by k-means of its places, first at the start and again when
+the rows have found their neighbours, so that no cell pulls apart what the graph holds together; D is computed from
+their means in the data. γ falls with the exaggeration ρ: a strong late pull tears groups (seen at 0.03 and above).
 
-It is passed to `manifolia.layout.forces.neighbor_forces` as ``extra``, which `arranged_layout` does for a start that
-shows the arrangement. Sums over rows are made in one order, so that the bits do not depend on the number of threads.
+It is passed to `manifolia.layout.forces.neighbor_forces` as ``extra``; `arranged_layout` does this for a start that
+shows the arrangement. Sums over rows are computed in a fixed order, so that the bits do not depend on the number of
+threads.
 """
 
 from __future__ import annotations
@@ -29,17 +30,18 @@ from manifolia.layout.density import DensityTerm
 from manifolia.layout.forces import ForceLayout, Schedule, neighbor_forces, resized
 
 _CELLS = 64
-_SAMPLE = 5_000  # rows that k-means looks at
+_SAMPLE = 5_000  # rows that k-means uses
 _PASSES = 10  # of k-means
-_AGAIN = 50  # iterations after which cells are cut anew
-# γ while the attraction is exaggerated, and at the end. At the end 0.003 instead of 0.01 keeps up to 0.007 more of
-# continuity and 0.01 of k-NN accuracy (3,000 rows of letter, yeast, vehicle, newsgroups), but tears more classes on two
-# of them. A map is about as wide as the root of its number of points, and G grows with the width while the pull of an
-# edge does not: beyond _WIDE rows γ falls by that root. MNIST (70,000 rows) is torn with 0.01, and not with 0.003.
+_AGAIN = 50  # iterations after which cells are cut again
+# γ while the attraction is exaggerated, and at the end. At the end, 0.003 instead of 0.01 keeps up to 0.007 more
+# continuity and 0.01 more k-NN accuracy (3,000 rows of letter, yeast, vehicle, newsgroups), but tears more classes on
+# two of them. A map is about as wide as the square root of its number of points, and G grows with the width while the
+# pull of an edge does not: beyond _WIDE rows γ falls with that root. MNIST (70,000 rows) is torn with 0.01, but not
+# with 0.003.
 _EARLY, _LATE, _WIDE = 0.1, 0.01, 11_000
 _ROWS = 4096  # assigned at a time
-# Iterations of a whole layout, and the shares of them in which attraction is exaggerated, and falls to 1. With 350
-# iterations MNIST and Fashion-MNIST (10,000 rows) gain 0.001 of trustworthiness.
+# Iterations of a whole layout, and the shares of them in which attraction is exaggerated and in which it falls to 1.
+# With 350 iterations MNIST and Fashion-MNIST (10,000 rows) gain 0.001 of trustworthiness.
 _ITERATIONS, _EXAGGERATED, _RELEASED = 250, 0.2, 0.3
 _SPREAD = 2.0  # standard deviation of its start along the first axis: wide, so that the arrangement stays
 
@@ -58,7 +60,7 @@ def arranged_layout(
 ) -> ForceLayout:
     """Lay the symmetric graph of some rows out from a start, such as their principal components, whose shape counts.
 
-    Near places of an earlier map it begins there, and these hold the arrangement.
+    Near an earlier map it starts at that map's places, which hold the arrangement.
     """
     total = _ITERATIONS if n_iterations == "auto" else check_number(n_iterations, "n_iterations", low=0, integer=True)
     if near is not None:
@@ -121,7 +123,7 @@ class CoarseForce:
         np.fill_diagonal(self._D, 0.0)
 
     def _means_in_data(self) -> FloatArray:
-        """Means of the cells' rows, some rows at a time: the data may be large and in single precision."""
+        """Means of the cells' rows, a few rows at a time: the data may be large and in single precision."""
         n_cells, share = len(self._count), 1.0 / self._count
         means: Any = 0.0
         for rows in row_blocks(len(self._cell), _ROWS):
@@ -132,7 +134,7 @@ class CoarseForce:
 
 
 def _centres(S: FloatArray) -> FloatArray:
-    """Centres of cells, from a start of rows that are farthest from each other: nothing is drawn."""
+    """Centres of cells, starting from the rows that are farthest from each other: nothing is random."""
     centres = [S.mean(axis=0)]
     far = ((S - centres[0]) ** 2).sum(axis=1)
     for _ in range(min(_CELLS, len(S)) - 1):
@@ -149,7 +151,7 @@ def _centres(S: FloatArray) -> FloatArray:
 
 
 def _nearest(Z: FloatArray, centres: FloatArray) -> IntArray:
-    """Number of the nearest centre of every row, without numbers that nobody has."""
+    """Number of the nearest centre of every row, without unused numbers."""
     squares = (centres**2).sum(axis=1)
     parts = [
         np.argmin(squares - 2.0 * np.asarray(Z[first : first + _ROWS], dtype=np.float64) @ centres.T, axis=1)

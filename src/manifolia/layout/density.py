@@ -6,15 +6,15 @@ graph. The layout's objective gains
 
     λ Σ_l ρ_l,      ρ_l = Corr over the points of (log σ²_l, log R_l),                       (Eq. 15, 16, 21 to 24)
 
-whose gradient (Eq. 28 to 31, with Eq. 31 put right, see ``manifolia.kernels.density``) is computed exactly, from all
+whose gradient (Eq. 28 to 31, with Eq. 31 corrected, see ``manifolia.kernels.density``) is computed exactly, from all
 edges.
 
-Departures from the paper. σ² belongs to weights that add up to 1: in print it grows with Σ_j P_ij, while R does not.
-The gauges come from a regression of the map on the tangent coordinates, renewed every few epochs: gauges embedded apart
-from the points have no reason to agree with them, and act as random ones. Given gauges, as the paper's step of
-projecting along embedded tangent spaces has them, are held still. Edges are not drawn, so the factor Z/(m P_ij)
-of Eq. (34) is replaced by its expectation, which keeps λ in the paper's units: there an edge is visited in P_ij / max P
-of the epochs, from both of its ends, so that a point gets λ · 2 Z / (m max P) · m ∂ρ/∂y per epoch, Z = Σ_ij P_ij.
+Departures from the paper. σ² uses weights that add up to 1: in print it grows with Σ_j P_ij, while R does not. The
+gauges come from a regression of the map on the tangent coordinates, updated every few epochs: gauges embedded
+separately from the points have no reason to agree with them, and act like random ones. Gauges that are given, as in the
+paper's step of projecting along embedded tangent spaces, are held fixed. Edges are not sampled, so the factor Z/(m
+P_ij) of Eq. (34) is replaced by its expectation, which keeps λ in the paper's units: there an edge is visited in P_ij /
+max P of the epochs, from both of its ends, so that a point gets λ · 2 Z / (m max P) · m ∂ρ/∂y per epoch, Z = Σ_ij P_ij.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     from manifolia.kernels.edge_sgd import EdgeGraph
 
 
-_HELD = 2  # epochs that a force is kept; renewed in every epoch it gave the same scores on 5,000 digits
+_HELD = 2  # epochs that a force is kept; updating it in every epoch gave the same scores on 5,000 digits
 _RENEWAL = 3  # forces between two regressions of the gauges; every epoch gave the same correlations in a prototype
-_FEWEST = 3  # points of a correlation
-_NEGLIGIBLE = 1e-12  # of the median variance: neighbourhoods of duplicates, where a logarithm means nothing
+_FEWEST = 3  # minimum points of a correlation
+_NEGLIGIBLE = 1e-12  # share of the median variance: neighbourhoods of duplicates, where a logarithm means nothing
 
 
 class DensityTerm(NamedTuple):
-    """What the layout needs to know of the data's local shapes."""
+    """What the layout needs to know about the data's local shapes."""
 
     indices: IntArray  # (n, k): neighbours of each point in the data
     coordinates: FloatArray  # (n, k, m): their coordinates in the point's tangent space, orthogonal under the weights
     weights: FloatArray  # (n, k): weights of the neighbours, which add up to 1 in each row
     variances: FloatArray  # (n, m): σ²: weighted variances along the tangent directions, largest first
-    # λ in the paper's units; 0 measures the radii and exerts no force. With the default k-NN accuracy stays within
-    # 0.002 of umap-learn's, and trustworthiness above it, in the mean over three seeds on two samples of 5,000 digits
+    # λ in the paper's units; 0 measures the radii and exerts no force. With the default, k-NN accuracy stays within
+    # 0.002 of umap-learn's, and trustworthiness above it, on average over three seeds on two samples of 5,000 digits
     # and one of Fashion-MNIST (0.919, 0.924 and 0.756 against 0.915, 0.926 and 0.752); with 0.05 within 0.003. The
     # standard deviation over seeds is 0.001 to 0.002 for either method
     weight: float = 0.03
-    fraction: float = 0.3  # Share of the epochs, the last ones, in which the term acts
+    fraction: float = 0.3  # Share of the epochs, at the end, in which the term acts
     gauges: FloatArray | None = None  # (n, d, n_components): v_il, orthonormal rows; None: by regression
 
 
@@ -58,7 +58,7 @@ class DensityReport(NamedTuple):
 
     # (d,): correlation over the points of log σ²_l with log R_l, per direction; NaN where there is nothing to correlate
     correlation: FloatArray
-    # Correlation of log R_1/R_2 with log σ²_1/σ²_2, which gauges that point anywhere cannot reach; NaN in one dimension
+    # Correlation of log R_1/R_2 with log σ²_1/σ²_2, low for random gauges; NaN in one dimension
     anisotropy: float
     radii: FloatArray  # (n, d): R_il
     gauges: FloatArray  # (n, d, n_components): orthonormal rows v_il
@@ -124,7 +124,7 @@ class RunningDensity:
         return round(n_epochs * (1.0 - self._fraction)) if acts else n_epochs
 
     def _measure(self, crew: Team, Y: FloatArray) -> None:
-        """Renew the gauges if they are due, and the radii."""
+        """Update the gauges if they are due, and the radii."""
         from manifolia.kernels.density import density_gauges, density_radii
 
         blocks = crew.pieces(Y.shape[0])

@@ -1,22 +1,22 @@
 """Layout of a weighted graph by attraction along its edges and repulsion of random pairs, in parallel and repeatable.
 
 The objective is UMAP's cross entropy of the graph's weights P_ij with Q_ij = 1 / (1 + a ‖y_i − y_j‖^{2b}) (Eq. 12, 13,
-32 of the FeatureMAP paper, 33 and 34 with their signs put right), where a and b are fitted to `min_dist` and `spread`.
+32 of the FeatureMAP paper, 33 and 34 with their signs corrected), where a and b are fitted to `min_dist` and `spread`.
 
-Epoch by epoch every point's force is gathered from the positions of the epoch before, over all its edges, with random
-numbers that are a function of (key, epoch, row), and it moves by a step of Adam. So points can be moved on any number
-of threads, in any order, and end with the same bits. UMAP's own descent moves both ends of drawn edges at once: fast
-on many threads, but then no two runs agree. Moving all points at once by plain steps makes the map jitter, which Adam's
-averages calm (in a prototype plain steps lost 0.006 of trustworthiness on 10,000 digits, Adam none).
+In each epoch every point's force is gathered from the positions of the epoch before, over all its edges, with random
+numbers that are a function of (key, epoch, row), and the point moves by a step of Adam. So points can be moved on any
+number of threads, in any order, with the same bits. UMAP's own descent moves both ends of sampled edges at once: fast
+on many threads, but no two runs agree. Moving all points at once by plain steps makes the map jitter; Adam's averages
+smooth that (in a prototype, plain steps lost 0.006 of trustworthiness on 10,000 digits, Adam none).
 
-The repulsion is twice UMAP's. All points moving at once by Adam's steps leave a tighter map than UMAP's descent, which
-a stronger repulsion undoes: on 5,000 digits accuracy rises from 0.912 to 0.921 and trustworthiness from 0.957 to 0.966
-(umap-learn: 0.915 and 0.957), at the price of 0.003 of continuity. It is spread over three drawn points per edge where
-UMAP has five: a quarter less work, and no difference in these figures (two to three seeds each).
+The repulsion is twice UMAP's. Moving all points at once by Adam's steps gives a tighter map than UMAP's descent, and a
+stronger repulsion undoes that: on 5,000 digits accuracy rises from 0.912 to 0.921 and trustworthiness from 0.957 to
+0.966 (umap-learn: 0.915 and 0.957), at a cost of 0.003 of continuity. It is spread over three sampled points per edge,
+while UMAP has five: a quarter less work, and no difference in these figures (two to three seeds each).
 
-The rounds run on a team of threads that stays (``manifolia._core.team``), since `map_blocks` starts its threads anew at
-each call: about 0.9 ms of CPU time more per epoch, where an epoch of 5,000 points takes 1 to 2 ms. One kernel with
-numba's own threads has not been tried against it.
+The rounds run on a persistent team of threads (``manifolia._core.team``), since `map_blocks` starts new threads at each
+call: about 0.9 ms more CPU time per epoch, where an epoch of 5,000 points takes 1 to 2 ms. A single kernel with numba's
+own threads has not been compared.
 
 References
 ----------
@@ -50,11 +50,11 @@ N_NEGATIVES, REPULSION = 3, 2.0
 _STAGE = "layout"
 _SMALL, _MANY_EPOCHS, _FEW_EPOCHS = 10_000, 500, 200  # UMAP's rule
 _FIRST_STEP = 1.0
-_FIRST_TURN = 0.1  # of directions, which are 2 apart at most
+_FIRST_TURN = 0.1  # of directions, which are at most 2 apart
 _NEAR = 0.001  # UMAP's guard of the repulsion at distance 0
 _KEEP_MEAN, _KEEP_SQUARE = 0.5, 0.9  # Adam's decays, those of the kernel
 _UMAP_DRAWS = 5  # points per edge and epoch, each with weight 1, in UMAP
-_ASYMMETRY = 1e-6  # of the largest weight; a fuzzy union is symmetric to rounding
+_ASYMMETRY = 1e-6  # share of the largest weight; a fuzzy union is symmetric to rounding
 
 
 class EdgeLayout(NamedTuple):
@@ -117,11 +117,11 @@ def edge_layout(
     n_jobs: int | None = None,
     callback: Callback | Reporter = None,
 ) -> EdgeLayout:
-    """Place the points of a graph, from a start in units of the map, so that its edges are short and all else is apart.
+    """Place the points of a graph, from a start in units of the map, so that its edges are short and all else is far.
 
-    `n_negatives` random points repel per edge of the largest weight and epoch; more of them make the forces smoother,
-    not larger. `repulsion` is a multiple of UMAP's strength, which lets 5 points per edge repel. `extra` is a further
-    force. With `by_angle` points are directions, rows of length 1, and what counts is their cosine distance.
+    `n_negatives` random points repel per epoch and edge of the largest weight; more of them make the forces smoother,
+    not larger. `repulsion` is a multiple of UMAP's strength, where 5 points per edge repel. `extra` is a further force.
+    With `by_angle` points are directions, rows of length 1, and their cosine distance counts.
     """
     Y0 = check_map(start, name="start")
     a, b = curve_parameters(min_dist, spread)
@@ -197,14 +197,14 @@ def adam_rates(n_epochs: int, first_step: float = _FIRST_STEP) -> FloatArray:
 
 
 def padded(Y: FloatArray) -> FloatArray:
-    """Return positions as the kernels take them."""
+    """Return positions in the form that the kernels take."""
     out = np.zeros((Y.shape[0], max(Y.shape[1], 2)), dtype=np.float32)
     out[:, : Y.shape[1]] = Y
     return out
 
 
 def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = N_NEGATIVES, symmetric: bool = False) -> EdgeGraph:
-    """Check a graph of weights and bring it into the kernels' form; one that is known to be symmetric is believed."""
+    """Check a graph of weights and convert it to the kernels' form; one declared symmetric is not checked for it."""
     from manifolia.kernels.edge_sgd import EdgeGraph
 
     if not is_sparse(graph):
@@ -239,13 +239,13 @@ def check_graph(graph: Sparse, n_rows: int, *, n_negatives: int = N_NEGATIVES, s
     if n_negatives:
         rows = np.repeat(np.arange(n_rows), np.diff(indptr))
         draws = n_negatives * np.bincount(rows, weights=weights, minlength=n_rows).astype(np.float64)
-    # The same bytes without a sign where they can be: a large graph is not copied.
+    # The same bytes, as unsigned numbers, if possible: a large graph is not copied.
     indices = indices.view(np.uint32) if indices.dtype == np.int32 else indices.astype(np.uint32)
     return EdgeGraph(indptr, indices, weights, draws.astype(np.float32))
 
 
 def _is_symmetric(edges: Sparse) -> bool:
-    """Tell whether weights are the same both ways, to rounding."""
+    """Return whether weights are symmetric, to rounding."""
     mirror = edges.T.tocsr()  # sorted, as `edges` is
     if not (np.array_equal(mirror.indptr, edges.indptr) and np.array_equal(mirror.indices, edges.indices)):
         return False

@@ -1,4 +1,4 @@
-"""One door to the layouts that a kernel map can stand on: t-SNE, a UMAP-type one, Isomap, LLE, MVU, or any estimator.
+"""One entry to the layouts that a kernel map can build on: t-SNE, a UMAP-type one, Isomap, LLE, MVU, or any estimator.
 
 The paper's section 6.1 gives each of them the same formula for new rows: kernel t-SNE, kernel Isomap, and so on.
 """
@@ -110,7 +110,7 @@ def neighbor_layout(
 
 
 def embed_need(embedder: Any, n: int, perplexity: float = 30.0) -> float:
-    """Tell how much memory a layout takes."""
+    """Estimate how much memory a layout takes."""
     if embedder == "tsne":
         return 8.0 * n * 12 * min(3 * perplexity + 1, n)  # both directions of the graph, and what their union takes
     if embedder == "umap":

@@ -3,14 +3,14 @@
     F_i = ρ Σ_j w_ij q_ij (y_j − y_i) + (n / Z) Σ_j q_ij² (y_i − y_j),    q = 1 / (1 + s),    Z = Σ_{i ≠ j} q_ij
 
 with w = n W / ΣW: t-SNE's full gradient for any symmetric affinities W (van der Maaten and Hinton 2008, Eq. 5), the
-attraction exaggerated by ρ at first. Nothing is drawn at random. Repulsion is summed over all pairs up to
-`EXACT_ROWS` points and through a grid above (``manifolia.layout.grid``), in one to three dimensions; points move with
-momentum and gains, all at once, so that the result has the same bits for any number of threads.
+attraction exaggerated by ρ at first. Nothing is random. Repulsion is summed over all pairs up to `EXACT_ROWS` points
+and through a grid above (``manifolia.layout.grid``), in one to three dimensions; points move with momentum and gains,
+all at once, so that the result has the same bits for any number of threads.
 
-A step is 4 / ρ times the force, which is a learning rate of n / ρ: as openTSNE's, and as Belkina et al. recommend for
+A step is 4 / ρ times the force, which is a learning rate of n / ρ, like openTSNE's and as Belkina et al. recommend for
 the exaggerated phase. While a density term acts (``manifolia.layout.density``) the momentum is that of the early phase
-and the step falls linearly to 0, from 1 or, for a strong term, from 0.03 / λ: at the usual pace the term throws points
-about.
+and the step falls linearly to 0, from 1 or, for a strong term, from 0.03 / λ: at the usual pace the term scatters
+points.
 
 References
 ----------
@@ -39,24 +39,24 @@ from manifolia.layout.density import DensityReport, DensityTerm, RunningDensity
 from manifolia.layout.edge_sgd import ExtraForce, check_graph, force_table, padded
 from manifolia.layout.grid import WIDEST, PotentialGrid
 
-#: Points up to which all pairs are summed: on two cores the grid takes as long at about this many.
+#: Up to this many points all pairs are summed: on two cores the grid takes about as long at this number.
 EXACT_ROWS = 3_000
-#: Points beyond which all pairs are not summed even where there is no grid, in more than three dimensions.
+#: Above this many points, all pairs are not summed even where there is no grid, in more than three dimensions.
 MOST_EXACT_ROWS = 20_000
 _STAGE = "layout"
 _REPORTED = 50  # iterations between reports
 _MOMENTUM = (0.5, 0.8)  # while the attraction is exaggerated, and after
 _STEP = 4.0
-_CALM = 0.03  # while a density term acts the first step is 1, or of a stronger λ this over λ
-# What λ is multiplied by. An edge's pull along drawn pairs is 4 Σ w / n times as strong, so that 0.5 would be the
-# paper's unit; with 0.8 the default of 0.03 gives MNIST and Fashion-MNIST (10,000 rows) radius correlations of 0.59 and
-# 0.57, where it gives 0.61 and 0.56 along drawn pairs.
+_CALM = 0.03  # while a density term acts the first step is 1 or, for a stronger λ, this divided by λ
+# Factor of λ. An edge's pull along drawn pairs is 4 Σ w / n times as strong, so that 0.5 would be the paper's unit;
+# with 0.8 the default of 0.03 gives MNIST and Fashion-MNIST (10,000 rows) radius correlations of 0.59 and 0.57; along
+# drawn pairs they are 0.61 and 0.56.
 _DENSITY_UNIT = 0.8
 _DENSITY_HELD = 4  # iterations that a force of the term is kept
 # While a map is this small its forces are linear, so that its axes may be mixed and scaled freely. Every few iterations
-# one looks whether exaggerated attraction has shrunk an axis to almost nothing; all are then made wide again.
+# it is checked whether exaggerated attraction has shrunk an axis to almost nothing; all are then made wide again.
 _LINEAR, _SHRUNK, _REVIVED, _LOOK = 1e-2, 1e-8, 1e-4, 10
-_ROWS = 4096  # whose pairs are looked at together
+_ROWS = 4096  # whose pairs are processed together
 _NOTHING = 1e-12  # Z of points that are infinitely far apart
 
 
@@ -95,7 +95,7 @@ def neighbor_forces(
     n_jobs: int | None = None,
     callback: Callback | Reporter = None,
 ) -> ForceLayout:
-    """Lay a graph out, from a start; a graph that is known to be symmetric need not be compared with its mirror."""
+    """Lay a graph out, from a start; a graph that is known to be symmetric is not compared with its transpose."""
     from manifolia.kernels.forces import edge_cost, move_points
 
     Y0 = check_map(start, name="start")
@@ -170,9 +170,9 @@ def neighbor_forces(
 def _revive(Y: FloatArray, velocity: FloatArray, gain: FloatArray, c: int) -> None:
     """Make the axes of a small map uncorrelated and wide again, in place, if one of them has all but vanished.
 
-    A graph without slow directions, such as that of few rows of noise, shrinks under exaggerated attraction until
-    single precision ends: to a point, or along the slowest direction alone. Mixing the axes of a linear motion is what
-    subspace iteration does; the late phase then begins from the slowest directions instead of from nothing.
+    A graph without slow directions, such as that of a few rows of noise, shrinks under exaggerated attraction until
+    single precision ends: to a point, or to the slowest direction. Mixing the axes of a linear motion is what subspace
+    iteration does; the late phase then starts from the slowest directions instead of from nothing.
     """
     places = Y[:, :c].astype(np.float64)
     middle = places.mean(axis=0)
@@ -184,7 +184,7 @@ def _revive(Y: FloatArray, velocity: FloatArray, gain: FloatArray, c: int) -> No
     spread = largest * np.sqrt(np.maximum(squares, 0.0))
     if spread.min() > _SHRUNK:
         return
-    # Of an axis that single precision has lost altogether there is nothing to widen.
+    # An axis that single precision has lost altogether cannot be widened.
     factor = np.where(spread > 0.0, _REVIVED / np.where(spread > 0.0, spread, 1.0), 1.0)
     turned = places @ axes * factor
     Y[:, :c] = turned
@@ -193,7 +193,7 @@ def _revive(Y: FloatArray, velocity: FloatArray, gain: FloatArray, c: int) -> No
 
 
 def resized(start: FloatArray, spread: float) -> FloatArray:
-    """Centre a start, and give its first axis this standard deviation."""
+    """Centre a start, and scale its first axis to this standard deviation."""
     Y = start.astype(np.float64)
     Y -= Y.mean(axis=0)
     before = float(Y[:, 0].std())
@@ -203,9 +203,9 @@ def resized(start: FloatArray, spread: float) -> FloatArray:
 def bearable_exaggeration(W: Sparse, start: FloatArray, *, most: float) -> float:
     """Find the strongest attraction, from 1 to `most`, under which a start does not shrink to a point.
 
-    Of points that lie close, q = 1 and F = (1 − ρ L) y with the Laplacian L of the weights w: an axis of the start
-    grows if ρ times its Rayleigh quotient, Σ w_ij (y_i − y_j)² / 2 Σ y_i², is below 1. Half of that is taken. The graph
-    of a small table, in which nearly all pairs are joined, bears no exaggeration at all.
+    For points that lie close together, q = 1 and F = (1 − ρ L) y with the Laplacian L of the weights w: an axis of the
+    start grows if ρ times its Rayleigh quotient, Σ w_ij (y_i − y_j)² / 2 Σ y_i², is below 1. Half of that is used. The
+    graph of a small table, in which nearly all pairs are joined, tolerates no exaggeration at all.
     """
     W = to_csr(W)
     stretched = np.zeros(start.shape[1])
@@ -259,8 +259,8 @@ class _Repulsion:
 
 
 def forces_need(n: int, n_edges: float, n_components: int) -> float:
-    """Tell how much memory the layout takes: the graph in two forms, positions, and the grid."""
+    """Estimate how much memory the layout takes: the graph in two forms, positions, and the grid."""
     d = max(n_components, 2)
-    wide = min(3.0 * np.sqrt(n), WIDEST.get(d, 0.0))  # maps are about as wide as the root of their number of points
+    wide = min(3.0 * np.sqrt(n), WIDEST.get(d, 0.0))  # maps are about as wide as √n
     nodes = 0.0 if n <= EXACT_ROWS or d > 3 else (wide / (0.5 if d == 2 else 1.0)) ** 2
     return 28.0 * n_edges + 4.0 * n * (6 * d + 3) + 40.0 * nodes

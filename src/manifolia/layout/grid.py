@@ -8,10 +8,10 @@ sparser t-SNE of 2,000 digits (root mean squares).
 
 The same bits for any number of threads: charges are integers, and every transform works on blocks of lines whose height
 is fixed. The grid has twice as many nodes as the map needs along each axis, so that the convolution does not wrap
-around; of the transforms along an axis only those of lines that are not empty, or needed, are computed.
+around; along an axis, only the transforms of lines that are not empty, or are needed, are computed.
 
 A small map is resolved as finely as a large one: its spacing follows its width, and the kernel is then 1 / (1 + s) − 1,
-which single precision resolves although all points are near. Very wide maps get a coarser grid.
+which single precision resolves although all points are close together. Very wide maps get a coarser grid.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from manifolia._core.blocks import row_blocks
 from manifolia._core.team import Team
 from manifolia._core.types import Array, FloatArray, IntArray
 
-#: Spacing of the nodes in maps of one or two and of three dimensions, and the most nodes along an axis.
+#: Spacing of the nodes in maps of one or two and of three dimensions, and the maximum number of nodes along an axis.
 SPACING = {2: 0.5, 3: 1.0}
 MOST_NODES = {2: 1024, 3: 96}
-#: A map may be this wide in all: at the most nodes, the spacing is then four times the usual one.
+#: Maximum total width of a map: with the maximum number of nodes, the spacing is then four times the usual one.
 WIDEST = {2: 2000.0, 3: 380.0}
 _SMALL_WIDTH, _FEWEST_CELLS = 2.0, 24
 _MARGIN = 5  # nodes beyond the cells: a spline reaches one to the left and two to the right, and sides are rounded
 _LINES = 64  # per piece of work
-_SHARED_SPREAD = 20_000  # points below which spreading them on several grids costs more than it saves
+_SHARED_SPREAD = 20_000  # below this many points, spreading them on several grids costs more than it saves
 
 
 class Field(NamedTuple):
@@ -70,7 +70,7 @@ class PotentialGrid:
 
     def field(self, Y: FloatArray) -> Field:
         """Compute the potential of points on a grid around them."""
-        # Column by column: along the short axis of so narrow an array NumPy takes twenty times as long.
+        # Column by column: along the short axis of such a narrow array NumPy takes twenty times as long.
         low, high = (np.array([end(axis) for axis in Y.T], dtype=np.float64) for end in (np.min, np.max))
         spacing, shape = self._cut(high - low)
         small = float((high - low).max()) < _SMALL_WIDTH
@@ -92,13 +92,13 @@ class PotentialGrid:
         finest = width / _FEWEST_CELLS if width > 0.0 else self._spacing
         spacing = max(min(self._spacing, finest), width / room)
         if spacing != self._spacing:
-            # Rounded up to steps of 2^(1/4), so that a map that grows keeps its kernel for some iterations.
+            # Rounded up to steps of 2^(1/4), so that a growing map keeps its kernel for some iterations.
             spacing = 2.0 ** (math.ceil(4.0 * math.log2(spacing)) / 4.0)
         wanted = [math.ceil(side / spacing) + _MARGIN for side in extent]
         return spacing, tuple(next_fast_len(2 * max(nodes, 8), real=True) // 2 for nodes in wanted)
 
     def _spread(self, Y: FloatArray, corner: FloatArray, inverse: np.float32, shape: tuple[int, ...]) -> FloatArray:
-        """Spread the charges; threads have grids of their own, and sums of integers have no order."""
+        """Spread the charges; threads have their own grids, and sums of integers do not depend on the order."""
         from manifolia.kernels import forces
 
         spread = forces.spread_plane if self._d == 2 else forces.spread_space

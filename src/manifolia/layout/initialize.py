@@ -1,10 +1,10 @@
-"""Where a layout begins: the leading principal components, or the leading eigenvectors of the graph.
+"""Where a layout starts: the leading principal components, or the leading eigenvectors of the graph.
 
 Both are scaled so that the widest direction of the start is 10 wide, as wide as the maps that the descent makes, and a
-ten-thousandth of that is added as noise: a column of zeros, or points in one place, would never come apart.
+ten-thousandth of that is added as noise: a column of zeros, or points in one place, would never separate.
 
-``pca_start`` keeps the data's large-scale arrangement and costs next to nothing. ``spectral_start`` knows the graph
-only; it unrolls manifolds, and lets parts that the graph does not connect begin side by side.
+``pca_start`` keeps the data's large-scale arrangement and costs next to nothing. ``spectral_start`` knows only the
+graph; it unrolls manifolds, and puts parts that the graph does not connect side by side.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from manifolia.layout.classical_mds import fix_signs
 
 _WIDTH = 10.0
 _NOISE = 1e-4  # of the width; UMAP's, too
-_SAMPLE = 2_500  # rows that the principal axes are found from: a start needs no more
-_EXTRA = 8  # vectors carried beside those asked for
-_PASSES = 8  # of the subspace iteration; axes that are not apart by then are as good as each other
+_SAMPLE = 2_500  # rows from which the principal axes are found: enough for a start
+_EXTRA = 8  # vectors beyond those asked for
+_PASSES = 8  # rounds of the subspace iteration; axes not separated by then are equally good
 _DENSE = 400  # points below which LAPACK finds the eigenvectors of a part of the graph
 _TOLERANCE = 1e-4  # of the eigenvectors: a start
-_WIDE = 40  # exponent of 2 beyond which numbers are brought near 1
+_WIDE = 40  # exponent of 2 beyond which numbers are scaled to near 1
 _MAX_ITER = 100  # restarts of Lanczos per eigenvector
 
 
 def start_of(init: Any, X: Any, graph: Sparse, n_components: int, *, random_state: RandomState = None) -> FloatArray:
-    """Return where a descent begins: a map that is given, or what a word says."""
+    """Return where a descent starts: a given map, or what a word names."""
     if not isinstance(init, str):
         return check_map(init, name="init")
     if init == "spectral":
@@ -66,7 +66,7 @@ def pca_start(
 
 
 def direction_start(X: FloatArray, n_components: int) -> FloatArray:
-    """Start at the leading components about the origin, whose products are nearest to those of the rows."""
+    """Start at the leading components about the origin, whose products are closest to those of the rows."""
     axes = _principal_axes(X, np.zeros(X.shape[1]), min(n_components, *X.shape))
     Y = np.zeros((X.shape[0], n_components), dtype=X.dtype)
     Y[:, : axes.shape[1]] = np.concatenate(map_blocks(lambda rows: X[rows] @ axes, row_blocks(X.shape[0])))
@@ -118,12 +118,12 @@ def spectral_start(
 
 
 def _side_by_side(graph: Sparse, part: IntArray, n_parts: int, n_components: int) -> FloatArray:
-    """Place every connected part by itself, and the parts on a grid."""
+    """Place every connected part separately, and the parts on a grid."""
     sizes = np.bincount(part, minlength=n_parts)
     order = np.argsort(-sizes, kind="stable")
     members = np.split(np.argsort(part, kind="stable"), np.cumsum(sizes)[:-1])
     across = int(np.ceil(n_parts ** (1.0 / min(n_components, 2))))
-    cell = 1.5 * np.sqrt(sizes.max())  # half of a part's width stays free between two
+    cell = 1.5 * np.sqrt(sizes.max())  # half of a part's width stays free between two parts
     Y = np.empty((graph.shape[0], n_components))
     for place, index in enumerate(order):
         rows = members[index]
@@ -159,16 +159,16 @@ def _eigenvectors(graph: Sparse, n_vectors: int) -> FloatArray:
             values, vectors = eigsh(
                 normalised, k=k, which="LA", v0=start, ncv=min(basis, n - 1), tol=_TOLERANCE, maxiter=_MAX_ITER * k
             )
-        except ArpackNoConvergence as error:  # a start needs no more than what was found
+        except ArpackNoConvergence as error:  # what was found is enough for a start
             values, vectors = error.eigenvalues, error.eigenvectors
     order = np.argsort(-values, kind="stable")[1 : n_found + 1]
-    # Those of the random walk D^{-1} P: where the graph ends degrees fall, and D^{1/2} would fold the ends back.
+    # Those of the random walk D^{-1} P: degrees fall where the graph ends, and D^{1/2} would fold the ends back.
     Y[:, : len(order)] = fix_signs(vectors[:, order] / root[:, np.newaxis])
     return Y
 
 
 def _finished(Y: FloatArray, random_state: RandomState) -> FloatArray:
-    """Return a start of the usual width, centred, with the noise that parts what coincides."""
+    """Return a start of the usual width, centred, with noise that separates coinciding points."""
     middle = (Y.max(axis=0) + Y.min(axis=0)) / 2.0
     widest = float(np.ptp(Y, axis=0).max())
     scaled = (Y - middle) * (_WIDTH / widest if widest > 0 else 0.0)

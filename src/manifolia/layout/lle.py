@@ -1,12 +1,12 @@
 """Locally linear embedding from distances alone (Roweis and Saul 2000).
 
-Each row is rebuilt from its k nearest ones, Σ_j w_ij = 1, and the map keeps these weights. Of the rows themselves only
-the inner products of differences are needed, and those follow from the distances (Saul and Roweis 2003, section 5):
+Each row is reconstructed from its k nearest ones, Σ_j w_ij = 1, and the map keeps these weights. Only the inner
+products of differences between rows are needed, and those follow from the distances (Saul and Roweis 2003, section 5):
 
     G_jl = (x_j − x_i)·(x_l − x_i) = ½ (d_ij² + d_il² − d_jl²),        (G + r tr(G) I) w_i ∝ 1
     Y: the eigenvectors 2 … c + 1 of (I − W)ᵀ (I − W), smallest eigenvalues first
 
-scikit-learn's takes rows only. For Euclidean distances both give the same map.
+scikit-learn's version takes only rows. For Euclidean distances both give the same map.
 
 References
 ----------
@@ -32,7 +32,7 @@ _SHIFT = -1e-9  # below the smallest eigenvalue, 0, so that the shifted matrix c
 
 
 def local_weights(D: FloatArray, near: Neighbors, *, ridge: float = _RIDGE) -> Sparse:
-    """Find the weights by which neighbours rebuild each row."""
+    """Find the weights by which neighbours reconstruct each row."""
     n, k = near.indices.shape
     weights = np.empty((n, k))
     ones = np.ones(k)
@@ -56,7 +56,7 @@ def lle(D: ArrayLike, n_components: int = 2, *, n_neighbors: int = 12) -> FloatA
     n_components : int, default=2
         Dimensions of the map, below the number of rows.
     n_neighbors : int, default=12
-        Rows from which each is rebuilt; with fewer rows than that, all others.
+        Number of rows from which each is reconstructed; with fewer rows than that, all others.
 
     Returns
     -------

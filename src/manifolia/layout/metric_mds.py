@@ -5,14 +5,14 @@ Both lower  σ(Y) = Σ_{i<j} (D_ij − d_ij)²,  d_ij = ‖y_i − y_j‖, and r
 ``smacof``
     Y ← Ȳ = B(Y) Y / n, the Guttman transform (De Leeuw 1977). It minimises a quadratic that lies above σ and touches
     it at Y, and that grows as ‖· − Ȳ‖²; so the relaxed step 2Ȳ − Y (De Leeuw and Heiser 1980) never raises σ either,
-    and needs about half the sweeps. Along the scale of Y it only swings to and fro (Ȳ does not depend on that
-    scale), so the first and the last step are plain. One sweep reads D once.
+    and needs about half the sweeps. Along the scale of Y it only oscillates (Ȳ does not depend on that scale), so the
+    first and the last step are plain. One sweep reads D once.
 ``sgd``
     Pair by pair (Zheng, Pawar and Goodman 2019), in the fixed order of a round robin: nothing is random, and an epoch
     visits every pair once. A step of 2/n on every pair amounts to one Guttman transform, so the steps fall from 32/n to
-    1/n. That paper begins at 1, for random starts, which forgets the start: from the classical one, on four sets of
-    2,000 points, it then ended 0.02 to 2.8 % above converged SMACOF after 30 epochs, where 32/n ended 0.001 to 0.13 %
-    above. Large steps may also leave a local minimum: on clustered sets descent now and then ends 4 % below SMACOF.
+    1/n. That paper starts at 1, for random starts, which forgets the start: from the classical one, on four sets of
+    2,000 points, it ended 0.02 to 2.8 % above converged SMACOF after 30 epochs, while 32/n ended 0.001 to 0.13 % above.
+    Large steps may also leave a local minimum: on clustered sets descent sometimes ends 4 % below SMACOF.
 
 Non-metric: before every sweep D is replaced by the disparities D̂, the nearest values to d that keep the order of D
 (Kruskal 1964; ties of D stay ties: his secondary approach), scaled to Σ D̂² = Σ D². The stress reported is then
@@ -48,12 +48,12 @@ from manifolia.layout.classical_mds import check_distances, classical_mds
 #: Kinds of scaling.
 SCALINGS = ("metric", "classic", "nonmetric")
 _STAGE = "layout"
-_BLOCK_PAIRS = 1 << 19  # about a millisecond of a sweep: below that a thread costs more than it brings
-_ROUND_PAIRS = 1 << 22  # pairs of stochastic descent between two chances for Ctrl-C, some 30 ms
+_BLOCK_PAIRS = 1 << 19  # about a millisecond of a sweep: below that a thread costs more than it gains
+_ROUND_PAIRS = 1 << 22  # pairs of stochastic descent between two checks for Ctrl-C, some 30 ms
 _SWEEPS, _EPOCHS = 200, 30
-_SCALE_ROWS = 512  # whose distances in an earlier map are looked at together
+_SCALE_ROWS = 512  # whose distances in an earlier map are processed together
 _FIRST_STEP, _LAST_STEP = 32.0, 1.0  # times 1/n; 2/n on every pair is one Guttman transform
-_SEPARATION = 1e-6  # of the root mean square distance; the direction counts, one step makes the distance right
+_SEPARATION = 1e-6  # share of the root mean square distance; only the direction matters: one step corrects the distance
 
 
 class MetricMDS(NamedTuple):
@@ -91,28 +91,28 @@ def metric_mds(
     n_components : int, default=2
         Dimensions of the map when `init` is None.
     metric : bool, default=True
-        False keeps the order of the distances only (non-metric); needs ``solver="smacof"`` and memory for four to five
+        False keeps only the order of the distances (non-metric); needs ``solver="smacof"`` and memory for four to five
         double matrices of the size of `D`.
     solver : {"smacof", "sgd"}, default="smacof"
         Majorisation, or stochastic descent in a fixed order.
     max_iter : int, default=None
-        The most sweeps of SMACOF (None: 200), or the epochs of descent (None: 30).
+        Maximum number of sweeps of SMACOF (None: 200), or number of epochs of descent (None: 30).
     tol : float, default=1e-4
         SMACOF ends when a sweep lowers the stress by less than this share of it. The steps of descent follow a
         schedule to the end.
     anchors : Anchors, default=None
-        Places that rows are drawn to, as of an earlier map (`manifolia.layout.anchors`). The map is then not centred.
-        SMACOF only.
+        Places that rows are pulled to, such as those of an earlier map (`manifolia.layout.anchors`). The map is then
+        not centred. SMACOF only.
     anchor_strength : float, default=1.0
-        How strongly: times 2.5 is the weight of a place beside that of all distances of its row together.
+        How strongly: 2.5 times this is the weight of a place relative to all distances of its row together.
     random_state : int, RandomState, Generator or None, default=None
-        Used only where starting points coincide although their distance is not 0: they are moved apart by 1e-6 of
-        the typical distance, since a pair in one place has no direction to part in.
+        Used only if starting points coincide although their distance is not 0: they are moved apart by 1e-6 of the
+        typical distance, since a pair in one place has no direction in which to separate.
     n_jobs : int or None, default=None
         Threads of SMACOF; descent runs on one. The result does not depend on it.
     callback : callable or Reporter, default=None
-        Gets a ``ProgressEvent`` with the metric ``stress`` after each sweep; returning True ends the run with what
-        there is.
+        Gets a ``ProgressEvent`` with the metric ``stress`` after each sweep; returning True ends the run with the
+        result so far.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def metric_mds(
     TypeError
         If an argument is of the wrong kind.
     ValueError
-        If `D` is not a matrix of distances, `init` has other rows, or a parameter is out of range.
+        If `D` is not a matrix of distances, `init` has a different number of rows, or a parameter is out of range.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def metric_mds(
         else:
             start = check_map(init, n_rows=D.shape[0], name="init").astype(np.float64)
         size = _sum_of_squares(D)
-        if size == 0.0:  # all points are one: the map is exact, and a normalised stress has nothing to divide by
+        if size == 0.0:  # all points coincide: the map is exact, and there is nothing to normalise the stress by
             return MetricMDS(np.zeros(start.shape, dtype=D.dtype), 0.0, 0, np.zeros(1))
         held = None if anchors is None else _Held(anchors, anchor_strength, start.mean(axis=0))
         centre = start.mean(axis=0) if held is None else 0.0
@@ -184,7 +184,7 @@ def mds_layout(
     """Scale distances as PHATE and RF-PHATE do: the classical solution, then metric or non-metric from there.
 
     With places of an earlier map, NaN for free rows, the solution is laid over these, in their size, and the rows are
-    drawn to them; each has a further weight.
+    pulled towards them; each has a further weight.
     """
     check_option(kind, "mds", SCALINGS)
     start = classical_mds(D, n_components, random_state=random_state).Y
@@ -201,14 +201,14 @@ def mds_layout(
     D = D * np.asarray(_scale_of(D, near, anchors.held), dtype=D.dtype)
     if kind != "classic":
         start = begin(start, graph, anchors)
-    else:  # it is what it is, and only held another way
+    else:  # the map itself stays as it is, and is only moved
         start, anchors = laid_over(start, near), Anchors(near, np.zeros(len(near)))
     made = metric_mds(D, start, anchors=anchors, anchor_strength=near_strength, **about)
     return made._replace(Y=laid_over(made.Y, near, scale=False).astype(D.dtype))
 
 
 def _scale_of(D: FloatArray, places: FloatArray, held: BoolArray) -> float:
-    """Find the factor of D under which the best size of a map of some rows is the one that they have.
+    """Find the factor of D under which the best size of a map of some rows is the one that it has.
 
     A map of the best size has Σ D d = Σ d².
     """
@@ -231,7 +231,7 @@ class _Course:
         self._reporter = reporter
 
     def enter(self, Y: FloatArray, error: float, *, final: bool = False) -> bool:
-        """Take in a map with Σ_ij (D_ij − d_ij)² and tell whether the callback asks to stop."""
+        """Record a map with Σ_ij (D_ij − d_ij)² and return whether the callback asks to stop."""
         stress = float(np.sqrt(error / self._size))
         if not self.history or stress < min(self.history):
             self.best = Y
@@ -250,7 +250,7 @@ def _sum_of_squares(D: FloatArray) -> float:
 
 
 def _separated(Y: FloatArray, D: FloatArray, typical: float, random_state: RandomState) -> FloatArray:
-    """Return `Y` with points of one place, but a distance, moved a little apart."""
+    """Return `Y` with coinciding points whose distance is not 0 moved slightly apart."""
     _, place, count = np.unique(Y, axis=0, return_inverse=True, return_counts=True)
     place = place.reshape(-1)
     shared = np.flatnonzero(count[place] > 1)
@@ -305,7 +305,7 @@ def _majorise(
 
 
 def _descend(D: FloatArray, Y: FloatArray, course: _Course) -> None:
-    """Run stochastic descent: every pair once an epoch, in the order of a round robin, with falling steps."""
+    """Run stochastic descent: every pair once per epoch, in round-robin order, with falling steps."""
     from manifolia.kernels.mds import sgd_rounds
 
     n = Y.shape[0]
@@ -323,7 +323,7 @@ def _descend(D: FloatArray, Y: FloatArray, course: _Course) -> None:
 
 
 class _Held:
-    """Σ_i a_i ‖y_i − t_i‖² beside the stress: what it costs, and what it makes of a Guttman transform."""
+    """Σ_i a_i ‖y_i − t_i‖² in addition to the stress: its cost, and its effect on a Guttman transform."""
 
     def __init__(self, anchors: Anchors, strength: float, centre: FloatArray) -> None:
         held, n = anchors.held, len(anchors.places)
@@ -353,7 +353,7 @@ class _Disparities:
         from scipy.spatial.distance import squareform
 
         n = D.shape[0]
-        # A square matrix, and of half its size each: order, ties, starts; a map's distances, means, fit, disparities.
+        # A square matrix, and half its size each for order, ties, starts; a map's distances, means, fit, disparities.
         require(8.0 * n * n * 4.5, step=f"non-metric MDS of {n} points", remedy="Use metric=True, or fewer points.")
         pairs = squareform(D, checks=False)
         self._size = size
@@ -370,7 +370,7 @@ class _Disparities:
         d = pdist(Y)[self._order]
         means = np.add.reduceat(d, self._starts) / self._ties
         fitted = np.repeat(isotonic_regression(means, weights=self._ties).x, self._ties)
-        norm = 2.0 * float(fitted @ fitted)  # each pair stands twice in the matrix
+        norm = 2.0 * float(fitted @ fitted)  # each pair is in the matrix twice
         disparities = np.empty_like(d)
         disparities[self._order] = fitted * np.sqrt(self._size / norm) if norm > 0 else 0.0
         return squareform(disparities, checks=False)

@@ -5,12 +5,11 @@
 (Weinberger and Saul 2006). With K = VVᵀ it is a semidefinite programme. Here V itself is sought, with few columns, by
 an augmented Lagrangian (Burer and Monteiro 2003): no solver of semidefinite programmes is needed, and n r numbers
 instead of n². Its steps are those of L-BFGS in the coordinates in which the graph's Laplacian is the identity: forces
-act from neighbour to neighbour, and without that it takes thousands of steps until the ends of a roll hear of each
-other. The descent starts from the classical scaling of the distances along the graph, as Isomap has it.
+act from neighbour to neighbour, and otherwise it takes thousands of steps until the ends of a roll affect each other.
+The descent starts from the classical scaling of the distances along the graph, as in Isomap.
 
-The result keeps the distances to about a thousandth. Its variance is not proven to be the largest.
-Of the columns of V the leading principal axes are the map; what the others hold says how much
-of the unfolding does not fit into it.
+The result keeps the distances to about a thousandth. Its variance is not proven to be the largest. The leading
+principal axes of V are the map; the variance along the others says how much of the unfolding does not fit into it.
 
 A graph in pieces has no largest variance: nothing holds the pieces together. They are joined by their nearest pairs,
 with a warning.
@@ -55,21 +54,21 @@ from manifolia.layout.classical_mds import fix_signs
 from manifolia.neighbors import NeighborIndex
 from manifolia.neighbors.rows import prepare
 
-_SPARE = 30  # columns of V beyond those of the map: with ten, 2,000 digits do not fit and take six times as long
+_SPARE = 30  # extra columns of V beyond those of the map: with ten, 2,000 digits do not fit and take six times as long
 _PENALTY, _GROWTH = 10.0, 3.0  # first penalty, and how it grows
-_ENOUGH = 0.3  # of the last violation: if more is left, the penalty grows
+_ENOUGH = 0.3  # share of the last violation: if more is left, the penalty grows
 _ROUNDS, _STEPS = 20, 100  # rounds of the multipliers, steps of L-BFGS in each
 _MEMORY = 20  # pairs that L-BFGS remembers
 _TOLERANCE = 1e-3  # root mean square of c
-_SHORT = 0.1  # of the median distance: shorter edges are not held more tightly
-_NOISE = 1e-2  # of the median distance: lets the descent leave the plane in which the start may lie
+_SHORT = 0.1  # share of the median distance: shorter edges are not held more tightly
+_NOISE = 1e-2  # share of the median distance: lets the descent leave the plane in which the start may lie
 
 
 class Unfolding(NamedTuple):
     """An unfolded neighbourhood graph."""
 
     Y: FloatArray  # (n, n_components): the map: leading principal axes of the unfolded rows
-    # (r,): variance along all axes of the unfolded rows, largest first: those beyond the map are what it leaves out
+    # (r,): variance along all axes of the unfolded rows, largest first: the map leaves out those beyond its own
     variances: FloatArray
     error: float  # Root mean square, over neighbours, of the relative errors of squared distances in all axes
 
@@ -117,7 +116,7 @@ def unfold(
 
 
 def unfold_need(n: int) -> float:
-    """Tell how much memory an unfolding takes."""
+    """Estimate how much memory an unfolding takes."""
     return 8.0 * 5 * float(n) * n
 
 
@@ -170,7 +169,7 @@ def _connected(X: FloatArray, edges: _Edges, metric: str) -> _Edges:
 
 
 def _nearest(X: FloatArray, here: IntArray, there: IntArray, metric: str) -> tuple[FloatArray, IntArray]:
-    """For each row here the distance to the nearest row there, and which it is."""
+    """For each row here, the distance to the nearest row there, and its number."""
     if metric == "precomputed":
         D = X[np.ix_(here, there)]
         nearest = D.argmin(axis=1)
@@ -181,7 +180,7 @@ def _nearest(X: FloatArray, here: IntArray, there: IntArray, metric: str) -> tup
 
 def _start(edges: _Edges, n: int, r: int, rng: np.random.Generator) -> FloatArray:
     """Classical scaling of the distances along the graph, with a little noise."""
-    # csgraph takes a stored zero for no edge.
+    # csgraph takes a stored zero as no edge.
     lengths = np.maximum(edges.lengths, np.finfo(np.float64).tiny)
     # 32-bit indices: SciPy 1.12 finds no paths with others.
     ends = edges.first.astype(np.int32), edges.second.astype(np.int32)
@@ -206,7 +205,7 @@ def _ascend(V: FloatArray, edges: _Edges, reporter: Reporter) -> tuple[FloatArra
     targets = edges.lengths**2
     values, vectors = np.linalg.eigh((across @ sp.diags_array(weights) @ A).toarray())
     # The graph is connected: the constant vector is the only one without force. It is left out, V stays centred.
-    # Where lengths differ by many orders, rounding makes small forces negative.
+    # If lengths differ by many orders of magnitude, rounding makes small forces negative.
     roots = np.sqrt(np.maximum(values[1:], np.finfo(np.float64).eps * values[-1]))
     T = vectors[:, 1:] / roots
     W = (vectors[:, 1:] * roots).T @ V

@@ -4,7 +4,7 @@
 
 over the 3 × perplexity nearest neighbours, with β_i such that the effective number of neighbours is the perplexity
 (section 2 of the kernel t-SNE paper). The descent is ``manifolia.layout.forces``: t-SNE's own gradient, without random
-draws. It begins at a thousandth of the map's final width or less, so that exaggerated attraction can sort the rows.
+draws. It starts at a thousandth of the map's final width or less, so that exaggerated attraction can sort the rows.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _START = 1e-4  # standard deviation of the start along its first axis: the early
 
 
 def tsne_neighbors(perplexity: float, n: int) -> int:
-    """Tell how many neighbours t-SNE needs."""
+    """Return how many neighbours t-SNE needs."""
     return min(int(3 * perplexity) + 1, n - 1)
 
 
@@ -64,7 +64,7 @@ def tsne(
     n_jobs: int | None = None,
     callback: Callback | Reporter = None,
 ) -> FloatArray:
-    """Lay rows out by t-SNE, from their neighbours and a start of which only the shape counts."""
+    """Lay rows out by t-SNE, from their neighbours and a start, of which only the shape matters."""
     near = Neighbors(*check_neighbors(near))
     n = len(near.indices)
     Y = check_map(start, n_rows=n, name="start")
@@ -81,6 +81,6 @@ def tsne_layout(
     n_jobs: int | None = None,
     callback: Callback | Reporter = None,
 ) -> ForceLayout:
-    """Lay joint probabilities out by t-SNE, from a start of which only the shape counts."""
+    """Lay joint probabilities out by t-SNE, from a start of which only the shape matters."""
     Y, schedule = resized(start, _START), Schedule(exaggeration=exaggeration)
     return neighbor_forces(P, Y, schedule=schedule, symmetric=True, n_jobs=n_jobs, callback=callback)

@@ -1,7 +1,7 @@
 """The forest behind a map: grown, read into leaves, and asked later. Maps that are made from a forest hold it.
 
 The layout in between is the method's own. Its coordinates go into the leaves, and rows are placed through these:
-training rows by the trees that left them out of their bag, new rows by all trees (`manifolia.extension.leaf_map`; where
+training rows by the trees for which they are out of bag, new rows by all trees (`manifolia.extension.leaf_map`; where
 the trees' votes decide, `manifolia.extension.vote_map`).
 """
 
@@ -55,7 +55,7 @@ from manifolia.metrics.near_copies import suspect_near_copies
 from manifolia.metrics.separation import judge_separation, target_score
 from manifolia.operators.landmarks import Landmarks, graph_chain, landmark_chain, resolve_n_landmarks
 
-_EFFECT_ROWS = 4096  # rows whose Shapley values are computed together: what is known of each in each tree takes room
+_EFFECT_ROWS = 4096  # rows whose Shapley values are computed together, which takes memory for each row and tree
 
 
 class Judged(NamedTuple):
@@ -63,13 +63,13 @@ class Judged(NamedTuple):
 
     score: float  # Accuracy, or R², on rows out of bag; NaN where nothing can be said
     excess: float  # The same score of a row's neighbours in the map, minus `score` or that of a blind guess
-    prediction: Array | None  # (n,) or (n, n_outputs): what trees say of rows out of their bag; None without a target
+    prediction: Array | None  # (n,) or (n, n_outputs): predictions for rows out of bag; None without a target
     guide_score: float  # `score` of what guides the map: the forest, or another model
-    guessed: Array | None  # What that says of the target
+    guessed: Array | None  # What it predicts for the target
 
 
 class FittedForest:
-    """A fitted forest, the leaves and bags of its training rows, and what was put into the leaves."""
+    """A fitted forest, the leaves and bags of its training rows, and what has been put into the leaves."""
 
     def __init__(
         self, forest: Any, table: LeafTable, sorted_rows: SortedRows, target: Target, weight: FloatArray | None,
@@ -101,10 +101,10 @@ class FittedForest:
         *,
         for_votes: bool = False,
     ) -> FittedForest:
-        """Grow a forest, or take the fitted one that is given, and read its leaves.
+        """Grow a forest, or take the fitted one that was passed, and read its leaves.
 
-        The first seed is of the forest, the last one of the permutations by which importance is measured. Where rows
-        are to be placed by votes, equal rows are drawn in halves.
+        The first seed is that of the forest, the last one that of the permutations by which importance is measured. If
+        rows are to be placed by votes, equal rows are drawn in halves.
         """
         together = target_groups(groups, target)
         given = check_forest(forest)
@@ -156,16 +156,16 @@ class FittedForest:
     # --- for the layout ---
 
     def proximities(self, kind: str, new: Any = None, *, top_k: int | None = None) -> Sparse:
-        """Compute the proximities of the training rows, or of new rows to them; all, or the largest of each row."""
+        """Compute the proximities of the training rows, or of new rows to them: all, or the largest of each row."""
         new_leaf = None if new is None else self.leaves_of(new)
         return proximity_from_leaves(self.table, kind=kind, new_leaf=new_leaf, top_k=top_k, sample_weight=self.weight)
 
     def operator(self, kind: str) -> ForestOperator:
-        """The proximities of all rows, as something to multiply with."""
+        """The proximities of all rows, as an operator to multiply with."""
         return build_operator(self.table, kind=kind, sample_weight=self.weight)
 
     def nearest(self, some: IntArray, k: int, operator: ForestOperator | None) -> Sparse:
-        """Compute the k largest RF-GAP proximities of some rows among themselves; an operator is one of all rows."""
+        """Compute the k largest RF-GAP proximities of some rows among themselves; an operator covers all rows."""
         if operator is None:
             return gap_among(self.table, some, k, sample_weight=self.weight)
         about: dict[str, Any] = {"sample_weight": self.weight, "dtype": np.float32, "known": operator.known}
@@ -175,7 +175,7 @@ class FittedForest:
         self, kind: str, n_landmarks: int | str | None, seed: int, reporter: Reporter,
         operator: ForestOperator | None = None,
     ) -> tuple[FloatArray, Landmarks]:  # fmt: skip
-        """Compute the proximities of all rows, or added up over groups of rows without ever being formed."""
+        """Compute the proximities of all rows, or their sums over groups of rows without forming the matrix."""
         reporter.step("walk", 0, 1)
         m = resolve_n_landmarks(n_landmarks, self.leaf.shape[1])
         if m is None:
@@ -187,7 +187,7 @@ class FittedForest:
         return K, groups
 
     def votes(self) -> Votes | None:
-        """Ask the trees that left a training row out of their bag for its target; None without a target."""
+        """Ask the trees for which a training row is out of bag for its target; None without a target."""
         return out_of_bag_votes(self.table, self.training_data()[1], row_weight=self.weight)
 
     def fill_leaves(
@@ -200,8 +200,8 @@ class FittedForest:
         spread_out: bool = False,
         for_guide: bool = False,
     ) -> None:
-        """Put coordinates into the leaves, above sharpness 1 or for a guide with what rows there say of the target."""
-        reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
+        """Put coordinates into the leaves, and above sharpness 1, or for a guide, the target of their rows."""
+        reporter.update("placement", 0, 1)  # if the user stopped the layout, place rows on what it has so far
         if sharpness == 1.0 and not for_guide:
             self.leaves = leaf_values(self.table, Y, row_weight=self.weight)
         else:
@@ -211,7 +211,7 @@ class FittedForest:
             )
 
     def place_training(self, guide: Votes | None = None) -> FloatArray:
-        """Place the training rows by what their leaves hold, over the trees that left them out of their bag."""
+        """Place the training rows by what their leaves hold, over the trees for which they are out of bag."""
         return place_training(self.table, self._filled(), None if guide is None else guide.for_leaves())
 
     def placed(self, Y: FloatArray, reporter: Reporter, guide: Votes | None = None, **how: Any) -> FloatArray:
@@ -222,9 +222,9 @@ class FittedForest:
     def judge(
         self, places: FloatArray, reporter: Reporter, guide: FittedGuide | None = None, votes: Votes | None = None
     ) -> Judged:
-        """Compare what the map shows of the target with what the forest, or another guide, knows of it.
+        """Compare what the map shows of the target with what the forest, or another guide, knows about it.
 
-        The forest's own `votes` out of bag are asked for where they are not given.
+        The forest's own out-of-bag `votes` are computed if they are not given.
         """
         table, (_, target) = self.table, self.training_data()
         judged = Judged(float("nan"), float("nan"), None, float("nan"), None)
@@ -254,7 +254,7 @@ class FittedForest:
         return leaf_ids(self.trees, check_forest_input(self.forest, rows))
 
     def place_new(self, rows: Any, guide: FloatArray | None = None) -> FloatArray:
-        """Place rows by what their leaves hold, over all trees, and by what a guide says of them, if there is one."""
+        """Place rows by what their leaves hold, over all trees, and by the votes of a guide, if there is one."""
         return place_new(self.leaves_of(rows), self._filled(), guide)
 
     def _filled(self) -> Leaves:
@@ -265,8 +265,8 @@ class FittedForest:
     def class_shares(self, rows: Any = None, part: slice = slice(None)) -> list[FloatArray]:
         """Count how the trees vote on the classes of each output: shares that add up to 1 in each row.
 
-        `part` of the training rows, each by the trees that left it out of their bag (NaN if none did), or any rows, by
-        all trees.
+        Either for a `part` of the training rows, each by the trees for which it is out of bag (NaN if there are none),
+        or for any rows, by all trees.
         """
         leaf = self.leaf[:, part] if rows is None else self.leaves_of(rows)
         trees, n = self.trees, leaf.shape[1]
@@ -284,10 +284,10 @@ class FittedForest:
         self, rows: Any, background: Any, *, of_target: bool = False, sources: Sequence[Any] | None = None,
         own: IntArray | None = None, guide: FloatArray | None = None,
     ) -> FloatArray:  # fmt: skip
-        """Shapley values (rows, players, outputs) of places, or of what the trees say of the target.
+        """Shapley values (rows, players, outputs) of places, or of what the trees predict.
 
-        `own` says which training rows the `rows` are: these ask the trees that left them out of their bag. `guide` are
-        votes on the rows, which are held fixed.
+        `own` says which training rows the `rows` are: these ask the trees for which they are out of bag. `guide` holds
+        votes on the rows, which are kept fixed.
         """
         names = ((rows, "X"), (background, "background"))
         single, others = (check_forest_input(self.forest, cells, name=name) for cells, name in names)
@@ -311,7 +311,7 @@ class FittedForest:
         return sum(leaves.tobytes() in trained for leaves in np.ascontiguousarray(self.leaves_of(rows).T))
 
     def novelty(self, rows: Any = None) -> FloatArray:
-        """Tell which share of the training rows, each out of bag, is less far outside its way than each row."""
+        """Compute the share of the training rows (each out of bag) that are less far outside their paths."""
         excess = self.excess
         if rows is not None:
             excess = path_excess(self.trees, check_forest_input(self.forest, rows), self.ranges)
@@ -327,7 +327,7 @@ class FittedForest:
         return threshold(n) if n else float("nan")
 
     def _yardstick(self) -> FloatArray:
-        return self.excess[~np.isnan(self.excess)]  # a row that is in every bag has none
+        return self.excess[~np.isnan(self.excess)]  # a row that is in every bag has no novelty
 
     def importances(self) -> Importance:
         """Measure the permutation importance of the features, once."""
@@ -358,7 +358,7 @@ class FittedForest:
         return contrast_importance(self.forest, rows, **seeds)
 
     def importance_by_group(self) -> GroupedImportance | None:
-        """Measure importance for a target on groups of rows; None without a target, or where the rows are gone."""
+        """Measure importance for a target on groups of rows; None without a target, or if the rows are gone."""
         if self._training is None or not self.table.bootstrap:
             return None
         rows, (y, known, _) = self._training
@@ -380,11 +380,11 @@ class FittedForest:
     # --- for files ---
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the training data, and what follows from the forest."""
+        """Leave out the training data, and what can be read from the forest again."""
         return {**vars(self), "_training": None, "_trees": None}
 
     def check_restored(self) -> None:
-        """Check that arrays which came from a file fit the forest: kernels index with them and do not look."""
+        """Check that arrays which came from a file fit the forest: kernels index with them unchecked."""
         self._training = self._trees = None
         if check_forest(self.forest) is not self.forest:
             raise ValueError("the model holds a wrapped forest.")

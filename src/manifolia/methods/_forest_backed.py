@@ -1,4 +1,4 @@
-"""The base of the maps that a forest stands behind: what they answer after the fit, and what their fits share."""
+"""The base of the maps made from a forest: what they answer after the fit, and what their fits share."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ from manifolia.forest.trees import (
 from manifolia.methods._fitted_forest import FittedForest, Judged
 from manifolia.tables.columns import as_keys
 
-_BYTES_PER_LEAF_ID = 24  # leaf, count and what the products through the leaves keep for each row and tree
+_BYTES_PER_LEAF_ID = 24  # per row and tree: leaf, count, and what the products through the leaves keep
 
 
 def _has_target(model: ForestBacked) -> bool:
-    """Whether there is a target to predict: as asked for before the fit, as it was after it."""
+    """Whether there is a target to predict: before the fit by the task that was asked for, then by the fit."""
     if vars(model).get("task_", model.task) == "unsupervised":
         raise AttributeError(f"this {type(model).__name__} has no target, so that there is nothing to predict.")
     return True
@@ -63,9 +63,9 @@ def _has_classes(model: ForestBacked) -> bool:
 
 
 class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator, ABC):
-    """Base of the maps made from a forest: what they check alike, and the questions that the forest answers.
+    """Base of the maps made from a forest: the checks they share, and the questions that the forest answers.
 
-    It is scikit-learn's transformer already here, because only methods of such a class get ``set_output``.
+    It is already a scikit-learn transformer, because only methods of such a class get ``set_output``.
     """
 
     @abstractmethod
@@ -103,8 +103,8 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
         -------
         ndarray of shape (n, n_components)
             `embedding_`: training rows as seen by the trees that did not train on them. ``transform`` of the same rows
-            asks all trees, also those whose leaves hold the row itself, and so differs, however many trees there are:
-            for RF-PHATE by 0.05 (iris), 0.16 (600 digits) and 0.33 (sonar) of the map's standard deviation. With
+            asks all trees, including those whose leaves hold the row itself, and so differs, however many trees there
+            are: for RF-PHATE by 0.05 (iris), 0.16 (600 digits) and 0.33 (sonar) of the map's standard deviation. With
             ``RFPHATE(placing="layout")`` it is the layout itself, and ``transform`` reads it through the leaves.
         """
         return self.fit(X, y, sample_weight=sample_weight, groups=groups).embedding_
@@ -140,8 +140,8 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
         Returns
         -------
         ndarray of shape (m,) or (m, n_outputs)
-            What the guide says of them; the forest where it guides. Of the rows of ``fit`` it has seen the answers:
-            `oob_prediction_` leaves each out.
+            What the guide predicts (by default the forest). It has seen the answers of the rows of ``fit``:
+            `oob_prediction_` leaves each row out.
         """
         rows = self._check_new(X)
         with threads(self.n_jobs):
@@ -150,7 +150,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
     @available_if(_has_classes)
     @row_by_row
     def predict_proba(self, X: ArrayLike) -> FloatArray | list[FloatArray]:
-        """Tell how likely each class is, of rows that are each asked about alone.
+        """Predict how likely each class is, for each row on its own.
 
         Parameters
         ----------
@@ -184,7 +184,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
         Returns
         -------
         float
-            Share of the classes that are right, or R² of numbers; of several targets the mean.
+            Share of the classes that are right, or R² for numbers; the mean over several targets.
         """
         known = ~missing_labels(y)
         guess = self.predict(X)[known]
@@ -202,8 +202,8 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
         Returns
         -------
         ndarray of shape (n_classes,), or a list of them
-            Labels in sorted order; a list with one array per output for several targets. Maps without classes have
-            none.
+            Labels in sorted order; a list with one array per output for several targets. Maps without classes do not
+            have this attribute.
         """
         check_is_fitted(self, "embedding_")
         _has_classes(self)
@@ -212,34 +212,33 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
     def feature_effects(
         self, X: ArrayLike | None, *, output: str = "place", background: ArrayLike | None = None
     ) -> FloatArray:
-        """Say exactly what each column adds to where a row lies, or to what is predicted of it: Shapley values.
+        """Compute exactly what each column adds to a row's place, or to its prediction: Shapley values.
 
-        They add up, over the columns, to the row's place (or prediction) minus the mean over background rows in its
-        stead. A column's share is what the row's value of it adds, averaged over all orders in which the values of a
-        background row can be replaced by the row's, and over the background ("interventional"). Missing values follow
-        the trees.
+        Over the columns, they add up to the row's place (or prediction) minus the mean over background rows. A column's
+        share is what the row's value in it adds, averaged over all orders in which the values of a background row can
+        be replaced by the row's, and over the background ("interventional"). Missing values follow the trees.
 
         The votes of all trees decide how much each tree counts for a row's place (and, above sharpness 1, which classes
-        in its leaves count, and how far these are spread out). All this is held fixed at the row's own: a value that
-        would change the votes is only seen to move the row within the trees that agree about it. So the background's
-        mean is that of the background rows as this row's trees would place them, and differs from row to row.
+        in its leaves count, and how far these are spread out). All of this is held fixed at the row's own: a value that
+        would change the votes only moves the row within the trees that agree about it. So the background's mean is that
+        of the background rows as this row's trees would place them, and differs from row to row.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (m, d), or None
-            Rows, which ask all trees. None: the training rows, each asks the trees that left it out of their bag; what
-            is explained is then the place by which ``placing="leaves"`` puts them on the map, or `oob_prediction_`.
+            Rows, which ask all trees. None: the training rows, each of which asks the trees for which it is out of bag;
+            what is explained is then its place with ``placing="leaves"``, or `oob_prediction_`.
         output : {"place", "target"}, default="place"
-            What to explain: the coordinates, or the trees' votes on each class (of several targets, side by side) or
-            the predicted numbers.
+            What to explain: the coordinates, or the prediction: the trees' votes on each class (side by side for
+            several targets) or the predicted numbers.
         background : array-like, sparse matrix or DataFrame of shape (b, d), default=None
             Rows to compare with. None: 100 of the training rows, drawn with the seed of the fit.
 
         Returns
         -------
         ndarray of shape (m, d, n_outputs)
-            Share of each column. On the page and in ``manifolia explain`` columns that came from one raw column are
-            one player; here each is its own.
+            Share of each column. On the page and in ``manifolia explain``, columns made from one raw column count as
+            one player; here each counts on its own.
 
         Raises
         ------
@@ -297,7 +296,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
         Returns
         -------
         csr_array of shape (n, n) or (m, n)
-            Of the kind that the map was made with.
+            Proximities of the kind that the map was made with.
         """
         rows = self._check_new(X)
         with threads(self.n_jobs):
@@ -305,11 +304,11 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
 
     @row_by_row
     def novelty(self, X: ArrayLike | None = None) -> FloatArray:
-        """Tell how unlike the training rows each row is, as a share of these that are less far out.
+        """Measure how unlike the training rows each row is: the share of them that are less far out.
 
-        A row is far out if, on its way down the trees, its values lie outside those of the training rows that went the
-        same way. Training rows are measured by the trees that left them out of their bag, and are the yardstick:
-        1 − novelty is the p-value of "this row is like them".
+        A row is far out if, on its way down the trees, its values lie outside those of the training rows that took the
+        same path. Training rows are measured by the trees for which they are out of bag, and are the yardstick: 1 −
+        novelty is the p-value of "this row is like them".
 
         Parameters
         ----------
@@ -345,7 +344,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
         Returns
         -------
         ndarray of shape (d,)
-            Mean over trees of what the error rate, or the mean squared error, grows by; see
+            Mean over trees of the increase in the error rate, or in the mean squared error; see
             `manifolia.forest.permutation_importance`. With ``task="unsupervised"`` the error is that of telling the
             data from its shuffled copy.
         """
@@ -358,7 +357,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
         Returns
         -------
         ndarray of shape (d,)
-            Divided by the root of the number of trees, the standard error.
+            Divide it by the square root of the number of trees for the standard error.
         """
         return self._importances().std
 
@@ -370,11 +369,11 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
     # --- for pages and reports ---
 
     def _class_shares(self, rows: Any = None, part: slice = slice(None)) -> list[FloatArray]:
-        """How whoever places the rows votes on the classes of each output: training rows, or any others."""
+        """How the guide votes on the classes of each output, for training rows or any others."""
         return self._fitted_forest.class_shares(rows, part)
 
     def _predict(self, rows: Any) -> Array:
-        """What whoever places the rows says of the target of others than the training rows."""
+        """What the guide predicts for rows other than the training rows."""
         return predict_in_order(self._fitted_forest.forest, rows)
 
     # --- for `fit` of the maps ---
@@ -395,7 +394,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
             )
 
     def _check_sharpness(self) -> None:
-        """Check how much votes decide, and above 1 that there are trees which may vote on the rows of the forest."""
+        """Check the sharpness and, above 1, that there are trees which may vote on the training rows."""
         check_number(self.sharpness, "sharpness", low=1.0, hint="1 is the plain mean over leaves.")
         if self.sharpness > 1.0:
             self._check_bags()
@@ -422,7 +421,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
         target = read_target(y, n, self.task, forest=self.forest)
         numbered = target.task == "regression" and np.asarray(y).dtype.kind in "iu"
         if self.task == "auto" and self.forest is None and numbered:
-            warn(str(taken_as(target)))  # the whole numbers may as well be codes of classes
+            warn(str(taken_as(target)))  # the whole numbers may just as well be codes of classes
         return target, None if sample_weight is None else row_weights(sample_weight, n)
 
     def _keep(
@@ -472,7 +471,7 @@ class ForestBacked(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator,
         task = vars(self).get("task_", self.task)
         if task in ("auto", "classification", "multilabel"):
             tags.classifier_tags = ClassifierTags()
-            # Searches then deal classes evenly, and may ask for shares; what "auto" is, the fit finds out.
+            # Searches then stratify by class, and may ask for shares; the fit finds out what "auto" is.
             tags.estimator_type = None if task == "auto" else "classifier"
         elif task in ("regression", "multioutput"):
             tags.estimator_type, tags.regressor_tags = "regressor", RegressorTags()

@@ -1,6 +1,6 @@
-"""What a map keeps of its rows, so that the next map of the same thing finds them and may lie as it does.
+"""What a map keeps of its rows, so that the next map of the same thing finds them again and can lie as this one does.
 
-Rows are found by their names, the index of a frame, or by what they hold: a fingerprint of 64 bits of all their values
+Rows are found by their names, which are the index of a frame, or by their values: a 64-bit fingerprint of all of them
 in single precision.
 """
 
@@ -23,10 +23,10 @@ _ROWS = 4096
 _ODD = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
-#: How much an earlier place counts beside what the leaves say of a row, or the walk from it to the landmarks. (Of
-#: leaves 5 moved the rows of PBMC by 0.24 local radii in place of 0.37, and cost held-out accuracy: one seed.)
+#: How much an earlier place counts against what the leaves say about a row, or the walk from it to the landmarks. (For
+#: leaves, 5 moved the rows of PBMC by 0.24 local radii instead of 0.37, and cost held-out accuracy: one seed.)
 BY_LEAVES, BY_WALK = 3.0, 5.0
-_MOVED = 4.0  # times the median distance from its earlier place beyond which a row counts as moved, and is let go
+_MOVED = 4.0  # a row this many median distances from its earlier place counts as moved, and is let go
 
 
 class KnownRows(NamedTuple):
@@ -41,7 +41,7 @@ class Nearness(NamedTuple):
     """How a map was held near an earlier one."""
 
     found_by: str  # "index", "equality", "key" or "places"
-    layout: FloatArray  # (n, c): where the layout drew the rows; NaN for free ones
+    layout: FloatArray  # (n, c): where the layout pulled the rows; NaN for free ones
     places: FloatArray  # (n, c): where they lay on the map
     strength: float  # Times the default
 
@@ -52,7 +52,7 @@ class Nearness(NamedTuple):
 
 
 def row_prints(X: Any) -> Array:
-    """Make a fingerprint of each row, of its values in single precision; zeros add nothing, so that sparse is dense."""
+    """Make a fingerprint of each row from its values in single precision; zeros add nothing, so sparse equals dense."""
     n = X.shape[0]
     out = np.zeros(n, dtype=np.uint64)
     with np.errstate(over="ignore"):
@@ -99,7 +99,7 @@ def find_shared(known: KnownRows, prints: Array, names: Array | None) -> tuple[I
 
 
 def _matched(old: Array, new: Array) -> IntArray:
-    """Number of the equal entry; of several equal ones the first takes the first, and so on."""
+    """Number of the equal entry; among several equal ones the first takes the first, and so on."""
     tagged = [_with_turn(values) for values in (old, new)]
     place = {key: i for i, key in enumerate(zip(*tagged[0], strict=True))}
     return np.array([place.get(key, -1) for key in zip(*tagged[1], strict=True)], dtype=np.intp)
@@ -116,7 +116,7 @@ def _with_turn(values: Array) -> tuple[list[Any], list[int]]:
 
 
 def read_near(near: Any, strength: float, X: Any, rows: Any, n_components: int) -> Nearness | None:
-    """Read what a map is to be near: an earlier model, places of its rows, or what a run found."""
+    """Read what a map should stay near: an earlier model, places of its rows, or what a run found."""
     strength = check_number(strength, "near_strength", low=0.0, hint="1 is the default, 0 only begins there.")
     if near is None:
         return None
@@ -168,12 +168,12 @@ def at(Y: FloatArray, rows: IntArray) -> FloatArray:
 
 
 def anchored(near: Nearness | None) -> dict[str, Any]:
-    """What a layout by forces is told."""
+    """What is passed to a layout by forces."""
     return {} if near is None else {"near": near.layout, "near_strength": near.strength}
 
 
 def by_landmark(near: Nearness | None, labels: IntArray, n_groups: int) -> dict[str, Any]:
-    """What `mds_layout` is told: the mean place of each group's rows, weighted by the share of them that has one."""
+    """The mean place of each group's rows for `mds_layout`, weighted by the share of rows that have one."""
     if near is None:
         return {}
     held = np.isfinite(near.layout[:, 0])
@@ -184,18 +184,18 @@ def by_landmark(near: Nearness | None, labels: IntArray, n_groups: int) -> dict[
 
 
 def moved_along(Y: FloatArray, places: FloatArray, near: Nearness) -> FloatArray:
-    """Move a layout so that the places which a forest makes of it lie over the earlier map.
+    """Move a layout so that the places that a forest derives from it lie over the earlier map.
 
-    Which trees left a row out decides by how much its classes are drawn together: maps of few trees differ in size.
+    How far a row's classes are pulled together depends on which trees left it out: maps of few trees differ in size.
     """
     held = np.isfinite(near.places[:, 0])
     return motion_between(places[held].astype(np.float64), near.places[held], np.ones(int(held.sum())))(Y)
 
 
 def drawn(places: FloatArray, near: Nearness, pull: float = BY_LEAVES) -> FloatArray:
-    """Draw rows that a forest or a walk has placed to their earlier places, which another forest or walk has said.
+    """Pull rows towards their earlier places, which came from another forest or walk.
 
-    A row that lies far from its earlier place, for a map like this, has moved and is let go.
+    A row that lies unusually far from its earlier place for this map has moved and is let go.
     """
     made = places.astype(np.float64)
     held = np.isfinite(near.places[:, 0])

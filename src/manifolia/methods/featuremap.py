@@ -18,8 +18,8 @@ features grow in the map, so by default the layout comes first and the tangent s
 ``gauge="embedded"`` is the paper's way.
 
 The paper's layout minimises UMAP's cross entropy (Eq. 13) along drawn pairs; ``layout="edges"`` does. The default does
-not: it takes the same graph, density term and start, and t-SNE's full gradient over all pairs, with a weak force that
-keeps the arrangement of the data at large.
+not: it uses the same graph, density term and start with t-SNE's full gradient over all pairs, and a weak force that
+keeps the global arrangement of the data.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ from manifolia.operators.tangent import TangentSpaces, tangent_spaces
 from manifolia.tables.naming import counted
 
 _MOST = 1e18  # larger values have squares that single precision cannot hold
-_THREAD_BYTES = 12e6  # that a thread works with
+_THREAD_BYTES = 12e6  # that a thread works on
 _REMOTE = 5  # the neighbour whose distance is a row's novelty
 _MOST_GRID = 3  # components of a map whose forces have a grid
 _MIN_DIST = 0.1  # the default
@@ -90,9 +90,9 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Map of a neighbourhood graph that keeps local densities and says where features grow.
 
     UMAP's graph of neighbours is laid out by t-SNE's forces, or with ``layout="edges"`` as UMAP and the paper do; the
-    bits are the same for any `n_jobs`. In the last part of the descent the extents of neighbourhoods in the map,
-    direction by direction, are drawn towards those in the data. The tangent space of every point tells which features
-    vary there (`feature_importance`), and, tied to the map by regression, along which direction of the map they grow
+    bits are the same for any `n_jobs`. In the last part of the descent the extents of neighbourhoods in the map are
+    pulled, direction by direction, towards those in the data. The tangent space of every point says which features vary
+    there (`feature_importance`), and, tied to the map by regression, along which direction of the map they grow
     (`feature_gradients`).
 
     Parameters
@@ -100,33 +100,33 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     n_components : int, default=2
         Dimensions of the map.
     layout : {"auto", "grid", "edges"}, default="auto"
-        How points are laid out. ``"grid"``, which ``"auto"`` takes for at most 3 components, has t-SNE's forces between
-        all points of the graph, and a weak force that keeps the arrangement of the data at large: it does not minimise
-        Eq. (13). ``"edges"``, which ``"auto"`` takes for more components, does: UMAP's cross entropy along drawn pairs,
-        as in the paper.
+        How points are laid out. ``"grid"``, which ``"auto"`` uses for at most 3 components, has t-SNE's forces between
+        all points of the graph, and a weak force that keeps the global arrangement of the data: it does not minimise
+        Eq. (13). ``"edges"``, which ``"auto"`` uses for more components, does: UMAP's cross entropy along sampled
+        pairs, as in the paper.
     n_neighbors : int, default=15
-        Neighbours of a point, itself not counted. With fewer rows than that, all others.
+        Neighbours of a point, not counting itself. With fewer rows than that, all others.
     min_dist : float, default=0.1
-        How near points of a dense place come to each other in the map. It is part of ``layout="edges"``; the other one
-        has no such distance, and warns if another value than the default is given.
+        How close points in a dense place come to each other in the map. It applies to ``layout="edges"`` only; the
+        other layout has no such distance, and warns if a value other than the default is given.
     density_weight : float, default=0.03
         Weight λ of Eq. (16), in the paper's units (it uses 0.5). 0 gives a map without the term; larger values follow
         the data's densities more closely and cost trustworthiness.
     density_fraction : float, default=0.3
-        Share of the epochs, the last ones, in which densities count.
+        Share of the epochs, at the end, in which densities count.
     n_epochs : int or "auto", default="auto"
         Rounds of the descent. ``"auto"``: with ``layout="grid"`` 250, with ``"edges"`` 500 up to 10,000 rows and 200
         beyond.
     gauge : {"auto", "regression", "embedded"}, default="auto"
-        What arrows are made of. ``"regression"``, which ``"auto"`` takes, ties the tangent spaces to the map; its
-        arrows point where features grow. ``"embedded"`` is the paper's, which embeds the tangent spaces by themselves;
-        its arrows are no better than random ones and are there to reproduce the paper. The density term, too, then
-        measures along these directions, as the paper projects, for which the layout is ``"edges"``.
+        How arrows are made. ``"regression"``, which ``"auto"`` uses, ties the tangent spaces to the map; its arrows
+        point where features grow. ``"embedded"`` is the paper's way, which embeds the tangent spaces separately; its
+        arrows are no better than random ones and are there to reproduce the paper. The density term then also measures
+        along these directions, as the paper projects, which requires ``layout="edges"``.
     metric : {"euclidean", "cosine", "manhattan"}, default="euclidean"
-        Distance by which neighbours are found. Tangent spaces are always of the features themselves. Sparse data takes
-        the first two.
+        Distance by which neighbours are found. Tangent spaces are always those of the features themselves. Sparse data
+        allows the first two.
     init : {"auto", "pca", "spectral"} or ndarray of shape (n, n_components), default="auto"
-        Where the descent starts. ``"auto"`` takes ``"pca"``, which keeps more of the global order. With
+        Where the descent starts. ``"auto"`` uses ``"pca"``, which keeps more of the global order. With
         ``layout="grid"`` every start is scaled to one width.
     center : {"mean", "point"}, default="mean"
         Where neighbourhoods are centred for the tangent spaces: at their mean, or at the point itself as in the paper,
@@ -134,13 +134,12 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     captured : float, default=0.8
         Share of the variance of a neighbourhood that its tangent directions capture; it decides `intrinsic_dim_`.
     max_dim : int, default=7
-        The most tangent directions of a point; `n_components` if that is more.
+        Maximum number of tangent directions of a point; `n_components` if that is more.
     pca : int or None, default=None
-        Reduce the data to this many principal components first. Importances and arrows are carried back to the
-        features.
+        Reduce the data to this many principal components first. Importances and arrows are mapped back to the features.
     neighbors : Neighbors or tuple (indices, distances), default=None
-        Neighbours of the rows that ``fit`` gets, if they are known: what `manifolia.neighbors.kneighbors` returns.
-        None: they are searched. New rows are always searched for by `metric`.
+        Neighbours of the rows passed to ``fit``, if they are known: what `manifolia.neighbors.kneighbors` returns.
+        None: they are searched for. Neighbours of new rows are always searched for by `metric`.
     random_state : int, RandomState, Generator or None, default=None
         The same seed gives the same bits for any `n_jobs`.
     n_jobs : int or None, default=None
@@ -159,7 +158,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     gauges_ : ndarray of shape (n, n_components, n_components)
         Orthonormal frames: column l is where the l-th tangent direction of a point lies in the map.
     pullback_ : ndarray of shape (n, n_components, d)
-        What arrows are made of: a feature with slopes g along the d tangent directions has slopes ``pullback_[i] @ g``
+        Turns slopes into arrows: a feature with slopes g along the d tangent directions has slopes ``pullback_[i] @ g``
         along the axes of the map.
     reliability_ : ndarray of shape (n,)
         Share, between 0 and 1, of a neighbourhood's variance in the tangent space that the map shows, among the
@@ -173,8 +172,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     radius_correlation_ : ndarray of shape (n_components,)
         Correlation over points of the logarithms of local radii in data and map, per direction (Eq. 21).
     anisotropy_correlation_ : float
-        Correlation of log R₁/R₂ in data and map, which a map that keeps densities but not shapes does not reach; NaN
-        with one component.
+        Correlation of log R₁/R₂ in data and map; low for a map that keeps densities but not shapes. NaN with one
+        component.
     layout_ : str
         The layout that was used, ``"grid"`` or ``"edges"``.
     n_epochs_ : int
@@ -259,11 +258,11 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         y : object, default=None
             Not used.
         near : estimator or array-like of shape (n, n_components), default=None
-            The last map of the same thing, a fitted model of this library: rows that it has too are drawn towards
-            where they lie on it, those less whose neighbours have changed. They are found by the index of a frame, or
-            by equal values. Or places of the rows, with NaN for free ones.
+            The last map of the same thing, a fitted model of this library: rows that are in both are pulled towards
+            where they lie on it, less firmly if their neighbours have changed. They are found by the index of a frame,
+            or by equal values. Or places of the rows, with NaN for free ones.
         near_strength : float, default=1.0
-            How strongly, as a multiple of the default; 0 only begins there.
+            How strongly, as a multiple of the default; 0 only starts from those places.
 
         Returns
         -------
@@ -390,7 +389,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     def feature_importance(
         self, X: ArrayLike | None = None, *, rows: Any = None, features: Any = None, kind: str = "gradient"
     ) -> FloatArray:
-        """Tell how much each feature varies along the data around a point: its saliency (Eq. 4).
+        """Measure how much each feature varies along the data around a point: its saliency (Eq. 4).
 
         Parameters
         ----------
@@ -433,8 +432,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         features : int, str, slice, array-like of int, bool or str, default=None
             Which features, by number or by name; None: all.
         smooth : bool, default=False
-            Average each arrow with those of the row's neighbours. It makes arrows truer where features vary smoothly
-            over the data, such as pixels, and no truer for sparse counts.
+            Average each arrow with those of the row's neighbours. This makes arrows more accurate where features vary
+            smoothly over the data, such as pixels, but not for sparse counts.
 
         Returns
         -------
@@ -458,9 +457,9 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return arrows.astype(self.embedding_.dtype, copy=False)
 
     def arrow_reliability(self, X: ArrayLike | None = None, *, rows: Any = None, features: Any = None) -> FloatArray:
-        """Tell how far each arrow can be trusted: how well it predicts its feature at the row's neighbours.
+        """Measure how far each arrow can be trusted: how well it predicts its feature at the row's neighbours.
 
-        A neighbour that the map took far away from the others counts for less, as it does for the arrow itself.
+        A neighbour that the map moved far away from the others counts for less, as it does for the arrow itself.
 
         Parameters
         ----------
@@ -474,8 +473,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Returns
         -------
         ndarray of shape (n_rows, n_features)
-            Squared correlation between 0 and 1; hide arrows that have little. With ``pca=`` the feature is what the
-            principal components keep of it.
+            Squared correlation between 0 and 1; hide unreliable arrows. With ``pca=`` the feature is what the principal
+            components keep of it.
         """
         check_is_fitted(self, "embedding_")
         with threads(self.n_jobs):
@@ -516,7 +515,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     @row_by_row
     def novelty(self, X: ArrayLike | None = None) -> FloatArray:
-        """Tell how unlike the rows of ``fit`` rows are, by the distance to their fifth neighbour among these.
+        """Measure how unlike the rows of ``fit`` these rows are, by the distance to their fifth neighbour among them.
 
         With ``pca=`` and Euclidean distances, what the principal components leave of a row counts too.
 
@@ -528,8 +527,8 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         Returns
         -------
         ndarray of shape (m,)
-            Share of the rows of ``fit`` that are nearer to theirs: 1 − novelty is the probability that such a row is
-            as far.
+            Share of the rows of ``fit`` that are nearer to their own fifth neighbour: 1 − novelty is the probability
+            that such a row is this far away.
         """
         check_is_fitted(self, "embedding_")
         if X is None:
@@ -542,7 +541,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 
     @property
     def novelty_threshold_(self) -> float:
-        """Novelty above which a row is called unlike those of ``fit``: one in a hundred of these is."""
+        """Novelty above which a row is called unlike those of ``fit``: one in a hundred of these is above it."""
         check_is_fitted(self, "embedding_")
         return threshold(len(self._yardstick))
 
@@ -666,7 +665,7 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return _Beside(Q, Neighbors(indices, distances), weights, where)
 
     def _project(self, X: Any) -> Any:
-        """Bring checked rows into the features, kind and dtype in which neighbours are searched."""
+        """Convert checked rows to the features, kind and dtype in which neighbours are searched."""
         if self._projection is not None:
             return self._projection.apply(X, self._Z.dtype)
         X = X.astype(self._Z.dtype, copy=False)
@@ -695,12 +694,12 @@ class FeatureMAP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return validate_data(self, X, reset=False, accept_sparse=True)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the index of neighbours and the map's field, which are made again when they are needed."""
+        """Leave out the neighbour index and the map's field, which are made again when they are needed."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name not in ("_index", "_field")}
 
     def _check_restored(self) -> None:
-        """Check that arrays which came from a file fit together: kernels index with them and do not look."""
+        """Check that arrays which came from a file fit together: kernels index with them unchecked."""
         if "embedding_" not in vars(self):
             return
         n, c = self.embedding_.shape

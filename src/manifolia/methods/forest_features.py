@@ -64,7 +64,7 @@ _MOST_HELD_OUT = 500  # the Gram matrix has the square of it entries, so that th
 _FEW_ROWS = 6  # too few to hold any out: the rows themselves judge
 _USUAL_TREES = 200  # that "auto" comes to on most data
 _TABLE_BYTES = 35  # of a node in our arrays
-_GROWING = 1.25  # of these, while trees grow by steps and their nodes are laid side by side
+_GROWING = 1.25  # of these, while trees grow in steps and their nodes are laid side by side
 _log = logging.getLogger(__name__)
 
 
@@ -84,28 +84,28 @@ class ForestFeatures(TransformerMixin, Estimator):
         Number of columns into which nodes are hashed. None: one column per node, those of ``forest_.decision_path``,
         less each tree's first with ``roots=False``.
     nodes : {"path", "leaf"}, default="path"
-        Every node on the way, or leaves only.
+        Every node on the path, or leaves only.
     roots : bool, default=True
         Whether a path begins at its root, as in the paper. False drops each tree's root column from what ``transform``
-        gives: all rows share the roots, so that their columns tell nothing. `kernel` leaves them out either way.
+        gives: all rows share the roots, so their columns carry no information. `kernel` leaves them out either way.
     missing : {"random", "split", "native"}, default="random"
-        Where a test sends a missing value: either way by an equal chance that depends on the seed, the node and the
+        Where a test sends a missing value: either way with equal chance, which depends on the seed, the node and the
         row's own content; both ways with half the mass each; or where the tree learned to send it. In training the
         forest always learns one direction, as scikit-learn does, and does not send such rows both ways.
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
-        What the target asks for. ``"auto"``: numbers with fractions, and whole numbers with more than 20 different
-        values, are regressed on; all else are classes.
+        The kind of task. ``"auto"``: numbers with fractions, and whole numbers with more than 20 different values, are
+        regressed on; everything else is classes.
     forest : scikit-learn tree or ensemble of trees, default=None
         Fitted: used as it is; wrap it in ``sklearn.frozen.FrozenEstimator`` for pipelines and searches. Unfitted: a
-        clone is fitted, with its own number of trees. None: a random forest with √d features a split, rounded up; our
+        clone is fitted, with its own number of trees. None: a random forest with √d features per split, rounded up; our
         own kernels grow it unless the data are sparse or `ccp_alpha` is above 0, and scikit-learn otherwise.
     tol : float, default=0.01
         Change of the Gram matrix below which no trees are added.
     max_trees : int, default=1000
-        The most trees of ``n_trees="auto"``.
+        Maximum number of trees for ``n_trees="auto"``.
     hash : {"mixed", "signed", "modulo"}, default="mixed"
-        How nodes find one of `n_features_out` columns: a well-mixed hash; the same with a random sign a node, which
-        keeps inner products unbiased; or the node's number modulo the columns, as in the paper.
+        How a node is assigned one of `n_features_out` columns: a well-mixed hash; the same with a random sign per node,
+        which keeps inner products unbiased; or the node's number modulo the columns, as in the paper.
     max_depth : int, default=None
         Bounds the depth of the trees that are built, and so the number of nodes.
     min_samples_leaf : int, default=1
@@ -290,8 +290,8 @@ class ForestFeatures(TransformerMixin, Estimator):
         Returns
         -------
         ndarray, or csr_array with ``nodes="leaf"``, of shape (n, m)
-            Of the nodes below the roots themselves, whether codes are hashed or not. The roots are left out whatever
-            `roots` is: all rows share them, so that they draw every kernel towards a constant one.
+            Computed from the nodes below the roots, whether codes are hashed or not. The roots are left out whatever
+            `roots` is: all rows share them, so they pull every kernel towards a constant one.
         """
         rows = self._rows(X)
         others = None if Z is None or Z is X else self._rows(Z)
@@ -349,8 +349,8 @@ class ForestFeatures(TransformerMixin, Estimator):
         Returns
         -------
         str
-            The tests joined by "and", in the names of the columns of ``fit``; the root is ``"every row"``. Of a hashed
-            column: one line for each node in it.
+            The tests joined by "and", with the column names of ``fit``; the root is ``"every row"``. For a hashed
+            column, one line for each node in it.
 
         Raises
         ------
@@ -441,7 +441,7 @@ class ForestFeatures(TransformerMixin, Estimator):
         return rows
 
     def _unfitted(self, given: Any, target: Target, d: int, seed: int) -> Any:
-        """The forest of section III-A: √d features a split, rounded up, trees grown until their leaves are pure."""
+        """The forest of section III-A: √d features per split, rounded up, trees grown until their leaves are pure."""
         from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
         if given is not None:
@@ -473,7 +473,7 @@ class ForestFeatures(TransformerMixin, Estimator):
     def _size(
         self, model: Any, X: Any, target: Target, groups: IntArray | None, seed: int, reporter: Reporter
     ) -> tuple[FloatArray, int]:
-        """Section III-A: the size at which the Gram matrix of held-out rows stands still, and its changes till then."""
+        """Section III-A: the size at which the Gram matrix of held-out rows settles, and its changes until then."""
         generator = as_generator(seed)
         rows = generator.permutation(np.flatnonzero(target.labelled))
         n_held = min(_MOST_HELD_OUT, max(2, len(rows) // _HELD_OUT))
@@ -534,7 +534,7 @@ class ForestFeatures(TransformerMixin, Estimator):
         return self._nodes
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what follows from the forest."""
+        """Leave out what can be read from the forest again."""
         return {name: value for name, value in super().__getstate__().items() if name != "_nodes"}
 
     def _check_restored(self) -> None:
@@ -555,7 +555,7 @@ class ForestFeatures(TransformerMixin, Estimator):
 
 
 def _check_columns(forest: Any, rows: Any) -> None:
-    """Refuse rows that have other columns than those the forest was fitted on."""
+    """Refuse rows whose columns differ from those that the forest was fitted on."""
     if forest.n_features_in_ != rows.shape[1]:
         raise ParameterError(
             f"forest was fitted with {forest.n_features_in_} features, got an X with {rows.shape[1]}.",

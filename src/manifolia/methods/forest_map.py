@@ -39,24 +39,24 @@ from manifolia.methods._forest_backed import ForestBacked
 #: Names of the layouts.
 LAYOUTS = ("mds", "isomap", "lle", "tsne", "umap")
 _NEIGHBORS = {"isomap": 10, "lle": 12, "umap": 15}
-_SQUARE_ARRAYS = {"mds": 3, "isomap": 5, "lle": 4}  # n × n arrays of doubles that exist together
+_SQUARE_ARRAYS = {"mds": 3, "isomap": 5, "lle": 4}  # n × n arrays of doubles that exist at the same time
 _BYTES_PER_PAIR = 40.0  # of a stored proximity and its copies
-_LEAF_ROWS = 6  # other rows that a row meets in one leaf and in no other
+_LEAF_ROWS = 6  # other rows that a row meets in a single leaf
 
 
 class ForestMap(ForestBacked):
     """Supervised map: random-forest proximities under a layout of choice.
 
-    `manifolia.RFPHATE` is the map to begin with; this one shows what the same proximities give under other layouts.
-    Without diffusion a map has only the rows that share leaves to hold on to: rows that share none are all equally far.
+    Start with `manifolia.RFPHATE`; this map shows what the same proximities give under other layouts. Without
+    diffusion, only rows that share leaves hold a map together: rows that share none are all equally far apart.
 
     Parameters
     ----------
     layout : {"mds", "isomap", "lle", "tsne", "umap"}, default="mds"
-        How the proximities are laid out. ``"mds"``: scaling of the distances. ``"isomap"``: of distances along the
-        graph of nearest rows (parts of the graph are joined where they are nearest). ``"lle"``: rows rebuilt from their
-        nearest. ``"tsne"`` and ``"umap"``: descent on the graph of nearest rows; these two do not need the distances of
-        all pairs.
+        How the proximities are laid out. ``"mds"``: scaling of the distances. ``"isomap"``: scaling of distances along
+        the graph of nearest rows (parts of the graph are joined where they are nearest). ``"lle"``: rows rebuilt from
+        their nearest. ``"tsne"`` and ``"umap"``: descent on the graph of nearest rows; these two do not need the
+        distances of all pairs.
     n_components : int, default=2
         Dimensions of the map; t-SNE makes at most 2.
     proximity : {"gap", "gap-sym", "oob", "original", "kerf", "path"}, default="gap"
@@ -68,12 +68,12 @@ class ForestMap(ForestBacked):
     n_trees : int, default=500
         Trees of the forest that is built when none is given.
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
-        What the target asks for. ``"auto"``: numbers with fractions, and whole numbers with more than 20 different
-        values, are regressed on; all else are classes.
+        The kind of task. ``"auto"``: numbers with fractions, and whole numbers with more than 20 different values, are
+        regressed on; everything else is classes.
     n_neighbors : int or "auto", default="auto"
         Nearest rows for ``"isomap"`` (10), ``"lle"`` (12) and ``"umap"`` (15).
     perplexity : float, default=30.0
-        Of ``"tsne"``.
+        Perplexity of ``"tsne"``.
     mds : {"metric", "classic", "nonmetric"}, default="metric"
         Scaling for ``"mds"``. ``"classic"`` is the plot of Breiman and Cutler.
     random_state : int, RandomState, Generator or None, default=None
@@ -88,7 +88,7 @@ class ForestMap(ForestBacked):
     Attributes
     ----------
     embedding_ : ndarray of shape (n, n_components)
-        The map of the training rows, each placed by the trees that left it out of their bag.
+        The map of the training rows, each placed by the trees for which it is out of bag.
     layout_embedding_ : ndarray of shape (n, n_components)
         What the layout itself gave, before rows were placed through the leaves.
     forest_ : scikit-learn forest
@@ -100,8 +100,8 @@ class ForestMap(ForestBacked):
     oob_prediction_ : ndarray of shape (n,) or (n, n_outputs)
         What the trees that left a row out of their bag say of its target, for rows without a label too.
     over_separation_ : float
-        The same score of a row's 10 neighbours in the map (of other groups, if groups were given), minus `oob_score_`
-        or what always naming the commonest class (or the mean) scores, if that is more.
+        The same score for a row's 10 neighbours in the map (from other groups, if groups were given), minus
+        `oob_score_` or, if that is more, the score of always naming the commonest class (or the mean).
     feature_importances_ : ndarray of shape (d,)
         How much the error of the forest's trees on out-of-bag rows grows when a feature is permuted.
     importances_std_ : ndarray of shape (d,)

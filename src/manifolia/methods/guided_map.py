@@ -1,4 +1,4 @@
-"""A guided map nearly as sharp as its forest: classes are parted in the layout, votes place every row between them.
+"""A guided map nearly as sharp as its forest: the layout separates classes, and votes place every row between them.
 
 =====  =====================================================  ===================================================
 step   what                                                   here
@@ -15,13 +15,13 @@ step   what                                                   here
 =====  =====================================================  ===================================================
 
 The global arrangement comes from diffusion (step 1; Rhodes et al. 2021), the local one from proximities. The layout may
-know the labels: it is what other rows are placed by, never the row itself. A row's place is the mean of the layout
-under its proximities, weighted by its votes, and RF-GAP's vote Σ_{j: y_j = k} p_ij is the forest's own vote out of bag
-(Rhodes, Cutler and Moon 2023): its own label has no part in it. (Votes in place of labels in step 4 cost accuracy,
-0.01 to 0.02 on letter, and leave no more rows between their classes: only step 6 decides that.)
+know the labels: it is used to place other rows, never the row itself. A row's place is the mean of the layout under its
+proximities, weighted by its votes, and RF-GAP's vote Σ_{j: y_j = k} p_ij is the forest's own vote out of bag (Rhodes,
+Cutler and Moon 2023): its own label has no part in it. (Votes in place of labels in step 4 cost accuracy, 0.01 to 0.02
+on letter, and leave no more rows between their classes: only step 6 decides that.)
 
 The votes need not be the forest's. Those of any model that has not seen a row may take their place in step 6, and for
-numbers in step 4: the guide says *which* class a row is of, the forest's leaves say *where inside* the class.
+numbers in step 4: the guide says *which* class a row belongs to, the forest's leaves say *where inside* the class.
 """
 
 from __future__ import annotations
@@ -56,31 +56,33 @@ from manifolia.methods._near import Nearness, drawn, known_rows, moved_along, re
 from manifolia.operators.landmarks import resolve_n_landmarks
 from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
 
-#: Proximities of each row that the forces read: with votes in them, few suffice.
+#: Number of proximities of each row that the forces read: with votes in them, few suffice.
 _NEAREST = 90
-#: The start is a map already: forces sort it as it stands, with little exaggeration, so that its arrangement stays.
-#: (Letter, 1,050 rows: distances correlate with the start's by 0.77, from a tiny start at the usual 12 by 0.68.)
+#: The start is already a map: forces refine it as it stands, with little exaggeration, so that its arrangement stays.
+#: (Letter, 1,050 rows: the correlation of distances with the start's is 0.77, and 0.68 from a tiny start at the usual
+#: 12.)
 _SCHEDULE = Schedule(early=100, late=250)
-#: Above this many rows the forces take most of the time, and do with fewer iterations. (Letter, 15,000 rows, one seed:
-#: 0.931 of the held-out rows are right by 10 neighbours, of 0.933; 0.911 by the nearest, of 0.921.)
+#: Above this many rows the forces take most of the time, and fewer iterations suffice. (Letter, 15,000 rows, one seed:
+#: 10 neighbours get 0.931 of the held-out rows right instead of 0.933; the nearest one 0.911 instead of 0.921.)
 _FEW_ROWS, _SHORT_SCHEDULE = 5_000, Schedule(early=50, late=150)
 _EXAGGERATION = 4.0
 _SPREAD = 2.0  # standard deviation of the start along its first axis
-#: Rows, or share of them, that the forces move at most; the others follow those that they are most alike.
+#: Maximum number of rows, or share of them, that the forces move; each of the others follows those that it is most
+#: like.
 _LAID_OUT, _LAID_OUT_SHARE = 30_000, 0.1
 _FOLLOWED = 5  # rows that another one follows
-_BYTES_PER_PAIR = 60.0  # of a stored proximity, its weight, both ways, and their sum
+_BYTES_PER_PAIR = 60.0  # of a stored proximity, its weight, in both directions, and their sum
 _DAMPING = 0.9  # of the walk, as in RF-PHATE
-_TALL_ARRAYS = 5  # n × 32 arrays of doubles that exist together while landmarks are found
+_TALL_ARRAYS = 5  # n × 32 arrays of doubles that exist at the same time while landmarks are found
 
 
 class GuidedMap(ForestBacked):
     """Supervised map in which a row lies with the classes that the forest's trees vote for.
 
     Rows are near one another if a forest trained on the target cannot tell them apart, as in `RFPHATE`; what is new is
-    that the trees' vote on a row decides whose proximity counts. Classes that the forest can tell apart lie apart,
-    also if there are many of them, and a row on which the trees disagree lies between the classes that they name. The
-    vote on a training row is that of the trees that left it out of their bag: its own label has no part in it.
+    that the trees' vote on a row decides whose proximity counts. Classes that the forest can tell apart lie apart, even
+    if there are many of them, and a row on which the trees disagree lies between the classes that they name. The vote
+    on a training row is that of the trees that left it out of their bag: its own label has no part in it.
 
     Parameters
     ----------
@@ -88,33 +90,33 @@ class GuidedMap(ForestBacked):
         Dimensions of the map. More than 3 are possible up to 20,000 rows.
     guide : None, "auto", "lda", "svm", "knn" or estimator, default=None
         Whose votes place the rows. None: the forest's. An estimator, a classifier with ``predict_proba`` or a
-        regressor, is cloned and fitted on five folds, whole groups where they are given: a row's votes come from the
-        model that did not see it. New rows ask one more, fitted on all rows. ``"lda"`` (ridge regression for numbers),
-        ``"svm"`` (RBF kernel, up to 5,000 rows) and ``"knn"`` (10 nearest rows) are models of the library; ``"auto"``
-        takes the best of them and the forest, or a mixture of several where that is clearly better, by the Brier score
-        of the votes on rows that were left out, for numbers by the squared error, and says which. The forest's
-        proximities decide where inside its class a row lies, whoever guides.
+        regressor, is cloned and fitted on five folds (of whole groups, if groups are given): a row's votes come from
+        the model that did not see it. New rows ask one more model, fitted on all rows. ``"lda"`` (ridge regression for
+        numbers), ``"svm"`` (RBF kernel, up to 5,000 rows) and ``"knn"`` (10 nearest rows) are models of the library;
+        ``"auto"`` takes the best of them and the forest, or a mixture of several where that is clearly better, and says
+        which. The measure is the Brier score of the votes on held-out rows, or the squared error for numbers. The
+        forest's proximities decide where inside its class a row lies, whatever the guide.
     sharpness : float, default=2.0
-        Which classes have a say in where a row is placed: those with more than ``1 - 1 / sharpness`` of the votes that
-        the leading class has. 2: with more than half of them; well above it a class counts by its votes, near it
-        little. 1: all of them, by their votes, which is the plain mean over leaves and draws every undecided row to the
-        middle. Very large values leave only the leading class. In the layout, rows with different labels attract one
-        another ``sharpness**4`` times less. For numbers a tree counts less the further its value is from what all trees
-        expect, in units of the forest's error, and for several labels the weights for each are multiplied. Without a
-        target there is nothing to vote on, and nothing is sharpened.
+        Which classes have a say in where a row is placed: those with more than ``1 - 1 / sharpness`` of the leading
+        class's votes. At 2, classes with more than half of them; well above that limit a class counts by its votes,
+        near it little. At 1, all classes count by their votes, which is the plain mean over leaves and pulls every
+        undecided row to the middle. Very large values leave only the leading class. In the layout, rows with different
+        labels attract one another ``sharpness**4`` times less. For numbers, a tree counts less the further its value is
+        from what all trees expect, in units of the forest's error; for several labels, the weights for each are
+        multiplied. Without a target there is nothing to vote on, and nothing is sharpened.
     n_trees : int, default=500
         Trees of the forest that is built when none is given.
     forest : scikit-learn forest, default=None
         With ``bootstrap=True``. Fitted: used as it is, on the rows it was fitted on. Unfitted: a clone is fitted. None:
-        a random forest for the task, as for `RFPHATE`; ten and more rows that are equal in every column are drawn into
-        bags in two halves, since their votes would otherwise tell their labels.
+        a random forest for the task, as for `RFPHATE`; ten or more rows that are equal in every column are drawn into
+        bags in two halves, since their votes would otherwise reveal their labels.
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
-        What the target asks for; see `manifolia.forest.targets.read_target`.
+        The kind of task; see `manifolia.forest.targets.read_target`.
     n_landmarks : int, "auto" or None, default="auto"
-        Groups of rows on which the walk runs that gives the layout its start. ``"auto"``: 2000 if there are more rows
+        Number of groups of rows for the walk that gives the layout its start. ``"auto"``: 2000 if there are more rows
         than that; None: every row.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of forest and landmarks. The same seed gives the same bits for any `n_jobs`.
+        Seed of the forest and the landmarks. The same seed gives the same bits for any `n_jobs`.
     n_jobs : int or None, default=None
         Threads; None is all cores.
     verbose : bool, default=False
@@ -125,11 +127,11 @@ class GuidedMap(ForestBacked):
     Attributes
     ----------
     embedding_ : ndarray of shape (n, n_components)
-        The map of the training rows, each placed by the trees that left it out of their bag.
+        The map of the training rows, each placed by the trees for which it is out of bag.
     layout_embedding_ : ndarray of shape (n, n_components)
-        What the layout itself gave, before rows were placed through the leaves. Of more than 30,000 rows the forces
-        move that many, or a tenth of them if that is more; each of the others lies with the few of these that it is
-        most alike.
+        What the layout itself gave, before rows were placed through the leaves. If there are more than 30,000 rows, the
+        forces move only 30,000 of them, or a tenth if that is more; each of the others lies with the few of these that
+        it is most like.
     kl_divergence_ : float
         Kullback-Leibler divergence of the layout's affinities from the sharpened proximities, among the rows that the
         forces moved.
@@ -140,22 +142,22 @@ class GuidedMap(ForestBacked):
     oob_score_ : float
         The forest's accuracy, or R², on out-of-bag rows; NaN without a target.
     oob_prediction_ : ndarray of shape (n,) or (n, n_outputs)
-        What the trees that left a row out of their bag say of its target, for rows without a label too. Not there
-        without a target.
+        What the trees predict for rows that are out of their bag, including rows without a label. Absent without a
+        target.
     guide_name_ : str
-        Who guides the map: ``"forest"``, a model of the library as it is called in sentences, or the class of the
+        Who guides the map: ``"forest"``, a model of the library by its name in sentences, or the class of the
         estimator.
     guide_score_ : float
         The guide's accuracy, or R², on rows that it was not trained on; `oob_score_` where the forest guides.
     guide_prediction_ : ndarray of shape (n,) or (n, n_outputs)
-        What the guide says of the target of rows that it was not trained on; `oob_prediction_` where the forest guides.
-        Not there without a target.
+        What the guide predicts for rows that it was not trained on; `oob_prediction_` where the forest guides. Absent
+        without a target.
     guide_losses_ : dict
         Brier score, or squared error as a share of the variance, of every model that was compared, by name; empty where
-        the forest guides unasked.
+        the forest guides by default.
     over_separation_ : float
-        The same score of a row's 10 neighbours in the map, minus `guide_score_` or what always naming the commonest
-        class (or the mean) scores, if that is more: above 0 the map shows more than the guide has earned.
+        The same score for a row's 10 neighbours in the map, minus `guide_score_` or, if that is more, the score of
+        always naming the commonest class (or the mean): above 0 the map shows more than the guide has earned.
     feature_importances_ : ndarray of shape (d,)
         How much the error of the forest's trees on out-of-bag rows grows when a feature is permuted.
     importances_std_ : ndarray of shape (d,)
@@ -183,7 +185,7 @@ class GuidedMap(ForestBacked):
     ((150, 2), (3, 2))
     """
 
-    proximity = "gap"  # not a parameter: the one kind whose vote is the forest's
+    proximity = "gap"  # not a parameter: the only kind whose vote is the forest's
 
     def __init__(
         self,
@@ -237,15 +239,15 @@ class GuidedMap(ForestBacked):
             Labels of rows that belong together, such as one patient's. Trees draw and leave out whole groups, and rows
             are judged by neighbours of other groups. A missing label is a group of its own.
         votes : array-like of shape (n, n_classes) or (n,), default=None
-            Out-of-fold predictions that you already have, in place of a `guide`: a share of each class, in the order of
-            the sorted classes, or numbers; a list of such for several targets. They are believed to be made by models
+            Out-of-fold predictions that you already have, in place of a `guide`: a share for each class, in sorted
+            order of the classes, or numbers; a list of these for several targets. They are assumed to come from models
             that had not seen the rows they vote on. ``transform`` then takes the votes on new rows.
         near : estimator or array-like of shape (n, n_components), default=None
-            The last map of the same thing, a fitted model of this library: rows that it has too are drawn towards
-            where they lie on it, those less whose neighbours have changed. They are found by the index of a frame, or
-            by equal values. Or places of the rows, with NaN for free ones.
+            The last map of the same thing, a fitted model of this library: rows that are in both are pulled towards
+            where they lie on it, less firmly if their neighbours have changed. They are found by the index of a frame,
+            or by equal values. Or places of the rows, with NaN for free ones.
         near_strength : float, default=1.0
-            How strongly, as a multiple of the default; 0 only begins there.
+            How strongly, as a multiple of the default; 0 only starts from those places.
 
         Returns
         -------
@@ -273,7 +275,7 @@ class GuidedMap(ForestBacked):
                 rows, target, weight, self.forest, self.n_trees, seeds, reporter, groups, for_votes=True
             )
             some = _laid_out_rows(n, seeds[2])
-            operator = forest.operator(self.proximity) if len(some) == n else None  # else its factors take memory
+            operator = forest.operator(self.proximity) if len(some) == n else None  # otherwise its factors take memory
             K, groups = forest.chain(self.proximity, self.n_landmarks, seeds[1], reporter, operator)  # 1
             walk = walk_distances(K, damping=_DAMPING, placement_steps=1, reporter=reporter)
             start = mds_layout(walk.D, self.n_components, random_state=seeds[2]).Y[groups.labels]
@@ -312,9 +314,9 @@ class GuidedMap(ForestBacked):
     def _follow(
         self, laid_out: FloatArray, some: IntArray, landmark: IntArray, forest: FittedForest, held: Votes | None
     ) -> FloatArray:
-        """Put the rows that the forces did not move to the few of those that they moved which are most alike.
+        """Put each row that the forces did not move among the few that they moved and that are most like it.
 
-        A row that meets none of these in the trees that left it out goes where its landmark's rows are.
+        A row that meets none of them in the trees that left it out goes where its landmark's rows are.
         """
         n, c = len(landmark), laid_out.shape[1]
         Y = np.empty((n, c))
@@ -349,7 +351,7 @@ class GuidedMap(ForestBacked):
         X : array-like, sparse matrix or DataFrame of shape (m, d)
             Rows.
         votes : array-like of shape (m, n_classes) or (m,), default=None
-            What the model that guided the map says of these rows, where ``fit`` was given votes. Without them the
+            What the model that guided the map says about these rows, if ``fit`` was given votes. Without them, the
             forest's votes place the rows.
 
         Returns
@@ -364,7 +366,7 @@ class GuidedMap(ForestBacked):
     def guide_importances(self, n_repeats: int = 5) -> FloatArray:
         """Measure which columns the guide uses: how much its loss grows when a column is shuffled.
 
-        The guide is fitted on the folds again, and each fold is asked about with shuffled values of one column.
+        The guide is fitted on the folds again, and predicts each fold with the values of one column shuffled.
 
         Parameters
         ----------
@@ -374,9 +376,9 @@ class GuidedMap(ForestBacked):
         Returns
         -------
         ndarray of shape (d,)
-            Mean growth of the Brier score of rows that were left out, or of the squared error as a share of the
-            variance. Where the forest guides, `feature_importances_` says the like; where it guides together with
-            others, the loss is that of the others.
+            Mean growth of the Brier score on held-out rows, or of the squared error as a share of the variance. Where
+            the forest guides, use `feature_importances_` instead; where it guides together with others, the loss is
+            that of the others.
         """
         check_is_fitted(self, "embedding_")
         check_number(n_repeats, "n_repeats", low=1, integer=True)
@@ -396,7 +398,7 @@ class GuidedMap(ForestBacked):
         return Question(rows, target, groups, weight, getattr(self, "feature_names_in_", None), seed)
 
     def _guide_table(self, rows: Any, votes: Any) -> FloatArray | None:
-        """Votes of the guide on new rows, in the units of the leaves; None where the forest's count."""
+        """Votes of the guide on new rows, in the units of the leaves; None if the forest's votes count."""
         guide: FittedGuide | None = self._guide
         if votes is not None and (guide is None or guide.model is not None):
             raise ParameterError(
@@ -445,13 +447,13 @@ class GuidedMap(ForestBacked):
         return guide.shares(guide.votes[part] if rows is None else guide.ask(rows, self._forest_told))
 
     def _forest_told(self, rows: Any) -> FloatArray:
-        """What all trees say of rows, as a guide would."""
+        """What all trees predict for rows, in the form of a guide's votes."""
         if self._guide.classes:
             return np.column_stack(self._fitted_forest.class_shares(rows))
         return super()._predict(rows).reshape(rows.shape[0], -1).astype(np.float64)
 
     def _predict(self, rows: Any) -> Array:
-        """What the guide says of the target of others than the training rows."""
+        """What the guide predicts for rows other than the training rows."""
         guide: FittedGuide | None = self._guide
         if guide is None or guide.model is None:
             return super()._predict(rows)
@@ -495,14 +497,14 @@ def _laid_out_rows(n: int, seed: int) -> IntArray:
 
 
 def _both_ways(W: Sparse) -> Sparse:
-    """Make weights equal both ways."""
+    """Make weights symmetric."""
     both = W + W.T
     both.data *= np.float32(0.5)
     return both
 
 
 def _lay_out(W: Sparse, start: FloatArray, some: IntArray, near: Nearness | None, reporter: Reporter) -> ForceLayout:
-    """Let the forces sort a start that is a map already; near an earlier map, from there and drawn to it."""
+    """Let the forces refine a start that is already a map; near an earlier map, start there and stay close to it."""
     schedule = _SCHEDULE if len(start) <= _FEW_ROWS else _SHORT_SCHEDULE
     if near is not None:
         return anchored_forces(W, start, near.layout[some], near.strength, schedule, callback=reporter)

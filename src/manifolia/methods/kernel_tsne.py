@@ -15,9 +15,8 @@ Algorithm 2 lays out Fisher distances (its line 3: `affinity.fisher`) and is the
 Euclidean distances, without their class.
 
 Two departures. The paper places rows by a mean of kernels; the default here is the mode of the neighbours' places,
-which keeps classes apart better. The paper lays out Fisher distances alone, which keep nothing of a class's inner
-structure; by default half of a distance here is Euclidean, and ``euclidean_mix=0`` with ``fisher_rule="paper"`` is the
-paper's way.
+which keeps classes apart better. The paper lays out Fisher distances alone, which lose a class's inner structure; by
+default half of a distance here is Euclidean, and ``euclidean_mix=0`` with ``fisher_rule="paper"`` is the paper's way.
 """
 
 from __future__ import annotations
@@ -72,12 +71,12 @@ from manifolia.operators.projection import Projection, find_projection
 
 _REMEDY = "Take fewer rows, or a smaller n_train."
 _NEAR = 16  # neighbours that place a row by their mode
-_SEARCH_BYTES = 8e6  # of what threads hold while they place rows
-_MANY_CLASSES = 64  # from this number on the work space of the distances does not grow
+_SEARCH_BYTES = 8e6  # that threads hold while they place rows
+_MANY_CLASSES = 64  # above this number the work space of the distances does not grow
 
 
 class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
-    """What both methods check alike, and the answers of the subset map that they hold."""
+    """The checks that both methods share, and the answers of the subset map that they hold."""
 
     @row_by_row
     def fit_transform(self, X: ArrayLike, y: ArrayLike | None = None) -> FloatArray:
@@ -118,7 +117,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
 
     @row_by_row
     def novelty(self, X: ArrayLike | None = None) -> FloatArray:
-        """Tell how far rows are from what the map knows, what PCA leaves of them included.
+        """Measure how far rows are from what the map knows, what PCA leaves of them included.
 
         Parameters
         ----------
@@ -129,8 +128,9 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         Returns
         -------
         ndarray of shape (m,)
-            Share of ordinary rows that are nearer: 1 − novelty is the probability that such a row is as far. Ordinary
-            rows are those of ``fit`` that were not laid out, or, with fewer than 200 of them, the training rows.
+            Share of ordinary rows that are nearer: 1 − novelty is the probability that such a row is this far away.
+            Ordinary rows are those of ``fit`` that were not laid out, or, with fewer than 200 of them, the training
+            rows.
         """
         checked = self._check_new(X)
         with threads(self.n_jobs):
@@ -138,7 +138,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
 
     @property
     def novelty_threshold_(self) -> float:
-        """Novelty above which a row is called unlike those of ``fit``: one in a hundred of these is."""
+        """Novelty above which a row is called unlike those of ``fit``: one in a hundred of these is above it."""
         check_is_fitted(self, "map_")
         return self._subset.threshold
 
@@ -153,8 +153,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         Returns
         -------
         ndarray of float64 of shape (m, n_components, d)
-            ∂y/∂x; only where the formula has ``mapping="kernel"`` and distances are Euclidean. `smooth` gives a map
-            that has it.
+            ∂y/∂x; only if the formula has ``mapping="kernel"`` and distances are Euclidean. `smooth` gives such a map.
         """
         return self._derivative(X, None)
 
@@ -179,7 +178,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         return np.ascontiguousarray(arrows[:, feature_numbers(features, self)])
 
     def feature_importance(self, X: ArrayLike | None = None, *, rows: Any = None, features: Any = None) -> FloatArray:
-        """Tell how much each feature moves each row.
+        """Measure how much each feature moves each row.
 
         Parameters
         ----------
@@ -198,7 +197,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         return importance_from_jacobian(self._derivative(X, rows))[:, feature_numbers(features, self)]
 
     def sensitivity(self, X: ArrayLike | None = None, *, rows: Any = None) -> FloatArray:
-        """Tell how far rows move for the small change of the data that moves them most.
+        """Measure how far rows move under the small change of the data that moves them most.
 
         Parameters
         ----------
@@ -246,7 +245,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
         self._formula(metric, 0)._check_parameters()
 
     def _formula(self, metric: str, seed: int) -> KernelMap:
-        """A formula that is not fitted, by the metric of the layout; the one that was given stays as it is."""
+        """An unfitted formula with the metric of the layout; the one that was given stays as it is."""
         formula = KernelMap(mapping="mode", n_centers=None) if self.map is None else clone(self.map)
         if formula.random_state is None:
             formula.set_params(random_state=seed)
@@ -281,7 +280,7 @@ class _KernelMethod(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator
             return self._subset.jacobian(checked, row_numbers(rows, n))
 
     def _need(self, X: Any, m: int, metric: str) -> float:
-        """Bytes of the rows as the formula takes them, of their places, and of the layout or the search for centres."""
+        """Bytes of the rows as the formula takes them, of their places, and of layout or search for centres."""
         n, d = X.shape
         reduced = metric != "precomputed" and self.pca is not None and self.pca < min(m, d)
         width = m if metric == "precomputed" else int(self.pca) if reduced else d
@@ -321,11 +320,11 @@ class KernelTSNE(_KernelMethod):
     pca : int or None, default=30
         Reduce the data to this many principal components of the training rows, if it has more features.
     map : KernelMap or None, default=None
-        The formula that places rows, with parameters of its own; ``fit`` uses a copy. None:
-        ``KernelMap(mapping="mode", n_centers=None)``, which keeps classes apart better than the paper's mean of
-        kernels. The paper's is ``KernelMap(bandwidth="paper", factor="auto", coefficients="lstsq", ridge=0.0)``. With
-        ``far="nan"``, rows farther from what the map knows than any row of ``fit``, what PCA leaves of them included,
-        get no place; `novelty` tells them either way.
+        The formula that places rows, with its own parameters; ``fit`` uses a copy. None: ``KernelMap(mapping="mode",
+        n_centers=None)``, which keeps classes apart better than the paper's mean of kernels. The paper's is
+        ``KernelMap(bandwidth="paper", factor="auto", coefficients="lstsq", ridge=0.0)``. With ``far="nan"``, rows
+        farther from what the map knows than any row of ``fit``, what PCA leaves of them included, get no place;
+        `novelty` identifies them either way.
     metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
         Distance, for the layout and for the formula, whatever `map` says. With ``"precomputed"`` ``fit`` takes
         distances (n, n), and new rows are distances to the rows of ``fit``, (m, n).
@@ -353,9 +352,9 @@ class KernelTSNE(_KernelMethod):
 
     Notes
     -----
-    With the default formula ``fit_transform`` and ``transform`` agree on the rows of ``fit``, but for duplicates among
-    the training rows, which go to the first of them. With ``KernelMap(mapping="kernel")`` ``transform`` places training
-    rows by the formula, which smooths.
+    With the default formula ``fit_transform`` and ``transform`` agree on the rows of ``fit``, except for duplicates
+    among the training rows, which go to the first of them. With ``KernelMap(mapping="kernel")`` ``transform`` places
+    training rows by the formula, which smooths.
 
     References
     ----------
@@ -403,14 +402,14 @@ class KernelTSNE(_KernelMethod):
 
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | None = None) -> Self:
-        """Lay out the training rows and place all: Algorithm 1.
+        """Lay out the training rows and place all rows: Algorithm 1.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n, d), or (n, n) with metric="precomputed"
             Rows without missing values, features on comparable scales; or distances.
         y : array-like of shape (n,), default=None
-            Classes, for ``sampling="stratified"``; else not used.
+            Classes, for ``sampling="stratified"``; otherwise not used.
 
         Returns
         -------
@@ -479,29 +478,29 @@ class FisherKernelTSNE(_KernelMethod):
     embedder : {"tsne", "umap", "isomap", "mvu"} or estimator, default="tsne"
         What lays the training rows out, from their distances; see `manifolia.layout.embed`.
     fisher_bandwidth : float or "auto", default="auto"
-        Width of the Parzen windows that p(class|row) is estimated with, after PCA; ``"auto"`` maximises the likelihood
-        of left-out rows.
+        Width of the Parzen windows that estimate p(class|row), after PCA; ``"auto"`` maximises the likelihood of
+        left-out rows.
     fisher_steps : int, default=10
         Pieces of the path between two rows.
     fisher_rule : {"arcs", "midpoint", "left", "paper"}, default="arcs"
-        How a path is added up; see `manifolia.affinity.fisher`.
+        How a path's length is summed; see `manifolia.affinity.fisher`.
     fisher_reference : int or None, default=None
-        How many of the training rows p(class|row) is estimated from; None: all.
+        Number of training rows from which p(class|row) is estimated; None: all.
     euclidean_mix : float, default=1.0
         Weight of Euclidean distances against Fisher distances, each in units of its median; 0: Fisher distances alone,
         which separate the training rows most and keep least of the data.
     task : {"auto", "classification", "regression"}, default="auto"
-        Whether the target is classes or numbers; ``"auto"`` looks.
+        Whether the target is classes or numbers; ``"auto"`` looks at it.
     n_bins : int, default=5
         Bins of equal counts that numbers are cut into. Their order plays no part.
     pca : int or None, default=30
         Reduce the data to this many principal components of the training rows, if it has more features.
     map : KernelMap or None, default=None
-        The formula that places rows, with parameters of its own; ``fit`` uses a copy. None:
-        ``KernelMap(mapping="mode", n_centers=None)``, which keeps classes apart better than the paper's mean of
-        kernels. The paper's is ``KernelMap(bandwidth="paper", factor="auto", coefficients="lstsq", ridge=0.0)``. With
-        ``far="nan"``, rows farther from what the map knows than any row of ``fit``, what PCA leaves of them included,
-        get no place; `novelty` tells them either way.
+        The formula that places rows, with its own parameters; ``fit`` uses a copy. None: ``KernelMap(mapping="mode",
+        n_centers=None)``, which keeps classes apart better than the paper's mean of kernels. The paper's is
+        ``KernelMap(bandwidth="paper", factor="auto", coefficients="lstsq", ridge=0.0)``. With ``far="nan"``, rows
+        farther from what the map knows than any row of ``fit``, what PCA leaves of them included, get no place;
+        `novelty` identifies them either way.
     sampling : {"stratified", "random"}, default="stratified"
         Whether training rows are drawn in proportion to the classes, or from all.
     random_state : int, RandomState, Generator or None, default=None
@@ -522,7 +521,7 @@ class FisherKernelTSNE(_KernelMethod):
     map_ : KernelMap
         The formula.
     layout_metric_ : str
-        ``"fisher"``, or ``"euclidean"`` if the classes cannot be told from the data, which warns.
+        ``"fisher"``, or ``"euclidean"``, with a warning, if the classes cannot be predicted from the data.
     fisher_bandwidth_ : float
         Width of the Parzen windows.
     log_likelihood_ : float
@@ -533,17 +532,17 @@ class FisherKernelTSNE(_KernelMethod):
         Share of the training rows, each left out of its own estimate, whose class (or bin) is the most probable: what
         there is to show.
     over_separation_ : float
-        Share of the training rows whose 10 nearest training rows in the map vote for their class, minus that (or minus
-        the largest class's share, if that is more): above 0 the map of the training rows shows more than is known of
-        rows like them.
+        Share of the training rows whose 10 nearest training rows in the map vote for their class, minus
+        `left_out_score_` (or the largest class's share, if that is more): above 0 the map of the training rows shows
+        more than is known about rows like them.
     n_features_in_ : int
         Features seen in ``fit``.
 
     Notes
     -----
-    How well the training rows' classes are apart in the map says nothing: with random labels and Fisher distances they
-    can be as far apart. Judge the map by rows that were not laid out. Rows whose target is missing may be among those
-    of ``fit``. See `manifolia.KernelTSNE` on ``fit_transform`` and ``transform``.
+    How well the map separates the training rows' classes proves nothing: with random labels and Fisher distances they
+    can be just as far apart. Judge the map by rows that were not laid out. Rows whose target is missing may be among
+    those of ``fit``. See `manifolia.KernelTSNE` on ``fit_transform`` and ``transform``.
 
     References
     ----------
@@ -623,14 +622,14 @@ class FisherKernelTSNE(_KernelMethod):
 
     @all_or_nothing
     def fit(self, X: ArrayLike, y: ArrayLike | None = None, groups: ArrayLike | None = None) -> Self:
-        """Lay out the training rows by what tells their classes apart, and place all: Algorithm 2.
+        """Lay out the training rows by what separates their classes, and place all rows: Algorithm 2.
 
         Parameters
         ----------
         X : array-like, sparse matrix or DataFrame of shape (n, d)
             Rows without missing values, features on comparable scales.
         y : array-like of shape (n,), default=None
-            Classes, or numbers, which are cut into bins; they may be missing for some rows, not for all.
+            Classes, or numbers, which are cut into bins; they may be missing for some rows, but not for all.
         groups : array-like of shape (n,), default=None
             Labels of rows that belong together, such as one patient's. The width of the windows is chosen, and rows
             are judged, with a row's whole group left out. A missing label is a group of its own.
@@ -664,7 +663,7 @@ class FisherKernelTSNE(_KernelMethod):
                 groups=sub_groups(together, rows),
                 random_state=layout_seed,
             )
-            guided = says_something(classes)  # ours: labels that say nothing would show a separation that is not there
+            guided = says_something(classes)  # ours: uninformative labels would show a separation that is not there
             laid_out = train
             if guided:
                 fisher = path_distances(train, classes, steps=self.fisher_steps, rule=self.fisher_rule)  # line 3

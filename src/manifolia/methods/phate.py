@@ -18,8 +18,8 @@ rows places of their own, the last averages over these, for training rows as for
 Three departures. The paper reads t off the entropy by a fit of two lines; here it is the point of the first 200 steps
 that lies farthest below the line from the first to the last, which takes about twice as many. The groups' chain is the
 kernel added up over them, not the product of the walks to the groups and back. And the paper places rows by one step.
-On 5,000 rows of MNIST the longer walk gave a trustworthiness of 0.868 and a 10-NN accuracy of 0.81 where the shorter
-gave 0.858 and 0.78 (two and three seeds); on the tree with 10,000 rows four steps in place of one 0.971 and 0.961.
+On 5,000 rows of MNIST the longer walk gave a trustworthiness of 0.868 and a 10-NN accuracy of 0.81, the shorter one
+0.858 and 0.78 (two and three seeds); on the tree with 10,000 rows, four steps gave 0.971 and one step 0.961.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ _ENTRY_BYTES = 48.0
 class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Map by a walk along nearest neighbours and multidimensional scaling of where it leads.
 
-    Branches, clusters and the order along them stay; noise that the walk averages over does not. The same steps with
-    a forest's proximities in place of the kernel are `manifolia.RFPHATE`.
+    It keeps branches, clusters and the order along them, but not the noise that the walk averages out. The same steps
+    with a forest's proximities in place of the kernel are `manifolia.RFPHATE`.
 
     Parameters
     ----------
@@ -81,16 +81,16 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     t : int or "auto", default="auto"
         Steps of the walk. ``"auto"``: the knee of the von Neumann entropy, the point farthest below its chord.
     gamma : float, default=1.0
-        Of the potential, γ from −1 to 1: 1 is the logarithm of the walk's probabilities, 0 their square root, −1 the
-        probabilities themselves.
+        Parameter of the potential, γ from −1 to 1: 1 is the logarithm of the walk's probabilities, 0 their square root,
+        −1 the probabilities themselves.
     metric : {"euclidean", "cosine", "manhattan", "precomputed", "affinity"}, default="euclidean"
         Distance of rows. ``"precomputed"``: `X` holds distances; in a sparse matrix, what is not stored is not a
         neighbour. ``"affinity"``: `X` holds affinities, and is the kernel.
     mds : {"metric", "classic", "nonmetric"}, default="metric"
         Layout of the potential distances.
     n_landmarks : int, "auto" or None, default="auto"
-        Groups of rows on which the walk runs. ``"auto"``: 2000 if there are more rows than that; None: exact, every
-        row.
+        Number of groups of rows on which the walk runs. ``"auto"``: 2000 if there are more rows than that; None: exact,
+        every row.
     random_state : int, RandomState, Generator or None, default=None
         Seed of landmarks and of approximate neighbours. The same seed gives the same bits for any `n_jobs`.
     n_jobs : int or None, default=None
@@ -107,7 +107,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     kernel_ : csr_array of shape (n, n)
         The α-decay kernel.
     bandwidth_ : ndarray of shape (n,)
-        Distance of each row's k-th neighbour; not there for ``metric="affinity"``.
+        Distance of each row's k-th neighbour; absent for ``metric="affinity"``.
     t_ : int
         Steps of the walk.
     entropy_ : ndarray of shape (200,)
@@ -126,8 +126,8 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     The rows given to ``fit`` are kept, not copied: new rows are compared with them. A new row goes to the mean place of
     the rows in its neighbourhood, weighted by the kernel with its own bandwidth; a row that equals a training row is
     placed on it, so that ``fit_transform`` and ``transform`` agree on the training rows (duplicates among these go to
-    the first of them). With ``metric="affinity"`` equal rows cannot be told, and training rows given to ``transform``
-    are placed as new ones.
+    the first of them). With ``metric="affinity"`` equal rows cannot be recognised, and training rows given to
+    ``transform`` are placed as new ones.
 
     References
     ----------
@@ -183,11 +183,11 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         y : object, default=None
             Not used.
         near : estimator or array-like of shape (n, n_components), default=None
-            The last map of the same thing, a fitted model of this library: rows that it has too are drawn towards
-            where they lie on it, those less whose neighbours have changed. They are found by the index of a frame, or
-            by equal values. Or places of the rows, with NaN for free ones.
+            The last map of the same thing, a fitted model of this library: rows that are in both are pulled towards
+            where they lie on it, less firmly if their neighbours have changed. They are found by the index of a frame,
+            or by equal values. Or places of the rows, with NaN for free ones.
         near_strength : float, default=1.0
-            How strongly, as a multiple of the default; 0 only begins there.
+            How strongly, as a multiple of the default; 0 only starts from those places.
 
         Returns
         -------
@@ -233,7 +233,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 walk.D, self.n_components, kind=self.mds, random_state=layout_seed, reporter=reporter,
                 **by_landmark(nearby, groups.labels, len(walk.D)),
             )  # fmt: skip
-            reporter.update("placement", 0, 1)  # whoever stopped the layout wants what it has so far placed
+            reporter.update("placement", 0, 1)  # if the user stopped the layout, place rows on what it has so far
             landmarks = layout.Y.astype(np.float64)
             before: FloatArray = landmarks[groups.labels]
             placed = before
@@ -241,7 +241,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
                 P = markov(kernel)
                 for _ in range(_PLACEMENT_STEPS):
                     before, placed = placed, P @ placed
-                if nearby is not None:  # the walk among other rows has led elsewhere: new rows go along with the known
+                if nearby is not None:  # the walk led elsewhere among other rows: new ones move along with the known
                     held = drawn(placed, nearby, BY_WALK)
                     before, placed = before + (held - placed), held
             reporter.update("placement", 1, 1)
@@ -325,7 +325,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         check_bool(self.verbose, "verbose")
 
     def _bandwidth_neighbor(self, n: int) -> int:
-        """The neighbour whose distance is a row's bandwidth, no farther than the last of the others."""
+        """The neighbour whose distance is a row's bandwidth; at most the last of the other rows."""
         k = min(self.n_neighbors, n - 1)
         if k < self.n_neighbors:
             warn(f"n_neighbors={self.n_neighbors} and there are {n} rows: every row has {counted(k, 'neighbour')}.")
@@ -339,14 +339,14 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return index
 
     def _matching(self, X: Any) -> Any:
-        """Bring new rows into the kind and dtype of the training rows."""
+        """Convert new rows to the kind and dtype of the training rows."""
         X = X.astype(self._X.dtype, copy=False)
         if sp.issparse(self._X):
             return X if sp.issparse(X) else sp.csr_array(X)
         return X.toarray() if sp.issparse(X) else X
 
     def _memory_need(self, X: Any, y: ArrayLike | None) -> float:
-        """Bytes at the peak of a fit: the kernel, whose neighbourhoods some rows show, and the walk."""
+        """Bytes at the peak of a fit: the kernel, whose size is estimated from some rows, and the walk."""
         n = X.shape[0]
         m = resolve_n_landmarks(self.n_landmarks, n)
         k = min(self.n_neighbors, n - 1)
@@ -354,7 +354,7 @@ class PHATE(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         return SQUARE_ARRAYS * 8.0 * (m or n) ** 2 + _ENTRY_BYTES * n * min(entries, n)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave the index out of what is saved: it is built again."""
+        """Leave the index out of what is saved; it is built again."""
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_index"}
 

@@ -13,9 +13,9 @@ step   paper                                                  here
 (9)    each row placed through the leaves of the forest       `extension.leaf_map`, `extension.vote_map`
 =====  =====================================================  ===================================================
 
-Step 9 is ours: training rows are placed by the trees that left them out of their bag and new rows by all trees, with
-the same formula, so that both live on one scale (`RFPHATE.landmark_embedding_` keeps the coordinates of step 8). It is
-the mean of what the leaves hold, or, above sharpness 1, the mean with each class weighted by the trees' votes.
+Step 9 is ours: training rows are placed by the trees for which they are out of bag and new rows by all trees, with the
+same formula, so that both are on one scale (`RFPHATE.landmark_embedding_` keeps the coordinates of step 8). It is the
+mean of what the leaves hold, or, above sharpness 1, the mean with each class weighted by the trees' votes.
 ``placing="layout"`` leaves the training rows where step 8 put them.
 """
 
@@ -46,43 +46,43 @@ from manifolia.operators.walk import SQUARE_ARRAYS, walk_distances
 #: Where training rows may lie, and the steps that this adds to the walk: placing a row through its leaves (step 9) is
 #: itself one, so the walk takes one less.
 _PLACEMENT_STEPS = {"leaves": 1, "layout": 0}
-_TALL_ARRAYS = 5  # n × 32 arrays of doubles that exist together while landmarks are found
+_TALL_ARRAYS = 5  # n × 32 arrays of doubles that exist at the same time while landmarks are found
 
 
 class RFPHATE(ForestBacked):
     """Supervised map by random-forest proximities, diffusion and multidimensional scaling.
 
-    Rows are near one another if a forest trained on the target cannot tell them apart, directly or by way of others.
-    What the target does not care about does not shape the map.
+    Rows are near one another if a forest trained on the target cannot tell them apart, directly or through other rows.
+    What is unrelated to the target does not shape the map.
 
     Parameters
     ----------
     n_components : int, default=2
         Dimensions of the map.
     proximity : {"gap", "gap-sym", "oob", "original", "kerf", "path"}, default="gap"
-        How alike two rows are for the forest; see `manifolia.forest.proximity`. ``"original"``, ``"kerf"``
-        and ``"path"`` let rows meet in leaves that their own labels made, show even random labels as separated, and
-        warn.
+        How alike two rows are to the forest; see `manifolia.forest.proximity`. ``"original"``, ``"kerf"`` and
+        ``"path"`` let rows meet in leaves that their own labels made, and show even random labels as separated; they
+        cause a warning.
     forest : scikit-learn forest, default=None
         Fitted: used as it is, on the rows it was fitted on. Since ``clone`` unfits it, wrap it in
         ``sklearn.frozen.FrozenEstimator`` for pipelines and searches. Unfitted: a clone is fitted. None: a random
-        forest for the task; for classes and more than 100 columns, small forests find out whether a split had better
-        try more of them than their square root. It is a forest of scikit-learn whose trees are grown by our own
-        kernels, several times faster; on sparse data scikit-learn grows them.
+        forest for the task; for classes and more than 100 columns, small forests find out whether a split should try
+        more columns than their square root. It is a scikit-learn forest whose trees are grown by our own kernels,
+        several times faster; on sparse data scikit-learn grows them.
     n_trees : int, default=500
         Trees of the forest that is built when none is given.
     task : {"auto", "classification", "regression", "multilabel", "multioutput", "unsupervised"}, default="auto"
-        What the target asks for. ``"auto"``: numbers with fractions, and whole numbers with more than 20 different
-        values, are regressed on; all else are classes.
+        The kind of task. ``"auto"``: numbers with fractions, and whole numbers with more than 20 different values, are
+        regressed on; everything else is classes.
     t : int or "auto", default="auto"
-        Steps of the walk. ``"auto"``: one step less than where the von Neumann entropy stops falling fast, because
-        placing a row through its leaves is a step too. With ``placing="layout"``, where it stops falling fast.
+        Steps of the walk. ``"auto"``: one step before the von Neumann entropy stops falling fast, because placing a row
+        through its leaves is a step, too. With ``placing="layout"``, where it stops falling fast.
     t_rule : {"slowdown", "two-lines", "chord", "log-chord"}, default="slowdown"
         How ``t="auto"`` reads off the entropy where it stops falling fast; see `manifolia.operators.entropy.choose_t`.
-        ``"two-lines"`` is the knee of PHATE, to which the paper refers; where groups are well apart it jumps between
-        two knees.
+        ``"two-lines"`` is PHATE's knee, to which the paper refers; where groups are well apart it jumps between two
+        knees.
     damping : float, default=0.9
-        Probability that the walker takes a step; else it jumps to a row at random. 1 is the walk of the paper.
+        Probability that the walker takes a step; otherwise it jumps to a random row. 1 is the walk of the paper.
     potential : {"log", "sqrt"}, default="log"
         Transform of the walk's probabilities.
     mds : {"metric", "classic", "nonmetric"}, default="metric"
@@ -91,21 +91,21 @@ class RFPHATE(ForestBacked):
         How much the trees' vote on the target decides where a row is placed through its leaves. The row goes to the
         mean of the places of the classes that have more than ``1 - 1 / sharpness`` of the leading class's votes, as in
         `GuidedMap`. 1 is the plain mean over leaves. The layout stays as it is. Votes on a training row are those of
-        the trees that left it out of their bag, whatever `proximity` is, so that above 1 the forest needs
-        ``bootstrap=True``. Numbers and several labels: as for `GuidedMap`. Without a target there is nothing to vote
-        on, and nothing is sharpened.
+        the trees for which it is out of bag, whatever `proximity` is, so above 1 the forest needs ``bootstrap=True``.
+        Numbers and several labels: as for `GuidedMap`. Without a target there is nothing to vote on, and nothing is
+        sharpened.
     placing : {"leaves", "layout"}, default="leaves"
-        Where training rows lie. ``"leaves"``: where the trees that left a row out of their bag place it, as they would
-        a new row. ``"layout"``: at the coordinates of Algorithm 1 itself; not with landmarks, which give coordinates to
-        groups of rows only. The place of a training row then depends on its own label, by way of the other rows'
-        proximities, and `over_separation_` tells how much more the map shows than the forest has earned.
-        ``transform`` places rows through the leaves all the same, training rows too: it is not ``fit_transform``, and
-        draws rows on which the trees disagree towards the middle, less so with more `sharpness`.
+        Where training rows lie. ``"leaves"``: where the trees for which a row is out of bag place it, as they would a
+        new row. ``"layout"``: at the coordinates of Algorithm 1 itself; not with landmarks, which give coordinates only
+        to groups of rows. The place of a training row then depends on its own label, through the other rows'
+        proximities, and `over_separation_` says how much more the map shows than the forest has earned. ``transform``
+        still places rows through the leaves, training rows included: it differs from ``fit_transform``, and pulls rows
+        on which the trees disagree towards the middle, less so with more `sharpness`.
     n_landmarks : int, "auto" or None, default="auto"
-        Groups of rows on which the walk runs. ``"auto"``: 2000 if there are more rows than that; None: exact, every
-        row.
+        Number of groups of rows on which the walk runs. ``"auto"``: 2000 if there are more rows than that; None: exact,
+        every row.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of forest and landmarks. The same seed gives the same bits for any `n_jobs`.
+        Seed of the forest and the landmarks. The same seed gives the same bits for any `n_jobs`.
     n_jobs : int or None, default=None
         Threads; None is all cores.
     verbose : bool, default=False
@@ -116,7 +116,7 @@ class RFPHATE(ForestBacked):
     Attributes
     ----------
     embedding_ : ndarray of shape (n, n_components)
-        The map of the training rows: placed by the trees that left them out of their bag, or as laid out (`placing`).
+        The map of the training rows: placed by the trees for which they are out of bag, or as laid out (`placing`).
     forest_ : scikit-learn forest
         The forest.
     task_ : str
@@ -135,12 +135,12 @@ class RFPHATE(ForestBacked):
         The forest's accuracy, or R², on out-of-bag rows; NaN without a target or without such rows. Rows that are
         in every bag do not count.
     oob_prediction_ : ndarray of shape (n,) or (n, n_outputs)
-        What the trees that left a row out of their bag say of its target, for rows without a label too. Not there
-        without a target, or for a forest without bootstrap.
+        What the trees predict for rows that are out of their bag, including rows without a label. Absent without a
+        target, or for a forest without bootstrap.
     over_separation_ : float
-        The same score of a row's 10 neighbours in the map (of other groups, if groups were given), minus `oob_score_`
-        or what always naming the commonest class (or the mean) scores, if that is more: above 0 the map shows more
-        than the forest has earned.
+        The same score for a row's 10 neighbours in the map (from other groups, if groups were given), minus
+        `oob_score_` or, if that is more, the score of always naming the commonest class (or the mean): above 0 the map
+        shows more than the forest has earned.
     feature_importances_ : ndarray of shape (d,)
         How much the error of the forest's trees on out-of-bag rows grows when a feature is permuted.
     importances_std_ : ndarray of shape (d,)
@@ -228,11 +228,11 @@ class RFPHATE(ForestBacked):
             Labels of rows that belong together, such as one patient's. Trees draw and leave out whole groups, and rows
             are judged by neighbours of other groups. A missing label is a group of its own.
         near : estimator or array-like of shape (n, n_components), default=None
-            The last map of the same thing, a fitted model of this library: rows that it has too are drawn towards
-            where they lie on it, those less whose neighbours have changed. They are found by the index of a frame, or
-            by equal values. Or places of the rows, with NaN for free ones.
+            The last map of the same thing, a fitted model of this library: rows that are in both are pulled towards
+            where they lie on it, less firmly if their neighbours have changed. They are found by the index of a frame,
+            or by equal values. Or places of the rows, with NaN for free ones.
         near_strength : float, default=1.0
-            How strongly, as a multiple of the default; 0 only begins there.
+            How strongly, as a multiple of the default; 0 only starts from those places.
 
         Returns
         -------
@@ -285,7 +285,7 @@ class RFPHATE(ForestBacked):
         check_option(self.mds, "mds", SCALINGS)
 
     def _check_size(self, rows: Any, y: ArrayLike | None) -> None:
-        """Refuse what cannot be done with this many rows."""
+        """Refuse what is not possible with this many rows."""
         n, m = rows.shape[0], resolve_n_landmarks(self.n_landmarks, rows.shape[0])
         if m is not None and self.placing == "layout":
             raise ParameterError(

@@ -71,7 +71,7 @@ def _numbers(y: ArrayLike, *, n_rows: int) -> FloatArray:
 
 
 def check_target(y: ArrayLike, task: str, *, n_rows: int, purpose: str) -> tuple[Classes | None, Array]:
-    """Check a target; give its classes, None if it holds numbers, and its codes or numbers."""
+    """Check a target; return its classes (None if it holds numbers) and its codes or numbers."""
     if not is_classification(y, task):
         return None, _numbers(y, n_rows=n_rows)
     labels = classes(y, n_rows=n_rows, purpose=purpose)

@@ -1,8 +1,8 @@
 """Exact nearest neighbours for the metrics: a tree in few dimensions, blocks of distances in many.
 
-Where a metric needs the neighbours of some rows only, or of other rows, no more than those are searched. Among points
-at exactly equal distance the lower row number comes first; which of them falls off the end of a list is arbitrary, but
-the same on every call.
+Where a metric needs the neighbours of only some rows, or of other rows, only those are searched. Among points at
+exactly equal distance the lower row number comes first; which of them falls off the end of a list is arbitrary, but the
+same on every call.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from manifolia._core.types import FloatArray, IntArray
 _TREE_DIMENSIONS = 8
 #: Candidates beyond k that are measured again by their differences: products lose digits to cancellation.
 _EXTRA = 16
-#: Distances held at once by a block, in numbers.
+#: Distances that a block holds at once.
 _BLOCK_NUMBERS = 4_000_000
-#: Rows of a group up to which a row's own are dropped from a longer list; those of larger groups are searched without.
+#: Up to this group size, a row's own group is dropped from a longer list; larger groups are left out of the search.
 _LONG_LIST = 128
 
 
@@ -42,9 +42,9 @@ def nearest(
     groups: IntArray | None = None,
     n_jobs: int | None = None,
 ) -> Nearest:
-    """Find the k nearest rows of `X`, exactly; one beyond `within` may be missing, its distance being infinite.
+    """Find the k nearest rows of `X`, exactly; a row beyond `within` may be missing, with infinite distance.
 
-    With `groups`, of which k others must be there for every row, the nearest rows of other groups than its own.
+    With `groups`, find the nearest rows of other groups; every row needs k such rows.
     """
     data = X.astype(np.float64, copy=False)
     if groups is not None:
@@ -64,7 +64,7 @@ def nearest(
 
 
 def n_others(n: int, groups: IntArray | None) -> int:
-    """How many neighbours every row can have: all rows but itself, or but those of its group."""
+    """How many neighbours every row can have: all rows except itself, or except its group."""
     return n - 1 if groups is None else n - int(np.bincount(groups).max())
 
 
@@ -117,7 +117,7 @@ def _by_blocks(data: FloatArray, points: FloatArray, k: int, n_jobs: int | None)
         differences = data[candidates] - points[part][:, None, :]
         found = _ordered(candidates, np.sqrt(np.einsum("ijk,ijk->ij", differences, differences)))
         indices, distances = found.indices[:, :k], found.distances[:, :k]
-        # Whoever was left out is at least this far away; where that does not settle it, measure everyone.
+        # Every row that was left out is at least this far away; where that does not settle it, measure all.
         left_out = np.take_along_axis(approximate, candidates, 1).max(axis=1) - rounding * (np.sqrt(own) + largest) ** 2
         doubtful = np.flatnonzero(distances[:, -1] ** 2 > left_out) if n_candidates < data.shape[0] else ()
         for row in doubtful:

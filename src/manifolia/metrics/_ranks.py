@@ -1,7 +1,7 @@
 """Ranks of distances, row by row: by NumPy for few rows, by a kernel for many.
 
-The kernels sort three times as fast, and take longer to compile than a small table's map takes in all. Both order by
-(distance, index) and give the same counts.
+The kernels sort three times as fast, but take longer to compile than the whole map of a small table takes. Both order
+by (distance, index) and give the same counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def neighbor_ranks(rank_by: FloatArray, near_by: FloatArray, rows: IntArray, n: 
 
 
 def add_greater_ranks(data: FloatArray, plane: FloatArray, rows: IntArray, histogram: IntArray) -> None:
-    """Add to ``histogram[m]`` how many pairs have m as the greater of their two ranks; n is its length."""
+    """Add to ``histogram[m]`` the number of pairs whose greater rank is m; n is its length."""
     n = histogram.shape[0]
     if n > _FEW:
         from manifolia.kernels import ranks
@@ -39,7 +39,7 @@ def add_greater_ranks(data: FloatArray, plane: FloatArray, rows: IntArray, histo
 
 
 def _ordered(distances: FloatArray, rows: IntArray, n: int) -> IntArray:
-    """Order each row's points, itself first: of two at one distance the one with the lower index."""
+    """Order each row's points, itself first; of two at the same distance, the one with the lower index comes first."""
     own_first = distances[:, :n].copy()
     own_first[np.arange(rows.shape[0]), rows] = -np.inf
     return np.argsort(own_first, axis=1, kind="stable").astype(np.int32)

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Above this many rows `sample="auto"` estimates what grows with the square of their number.
+#: Above this many rows, `sample="auto"` estimates the metrics whose cost grows with the square of the number.
 _EXACT_ROWS = 5_000
-#: Rows that are then judged against all; the interval of a mean over them is about ± 0.01.
+#: Rows that are then judged against all rows; the interval of a mean over them is about ± 0.01.
 _AUTO_ROWS = 1_000
-#: Rows × all rows × columns that a comparison takes some seconds for, and the fewest rows that are judged for less.
+#: Rows × all rows × columns that take some seconds to compare, and the fewest rows that are judged in a wide table.
 _WORK = 20_000_000_000
 _FEWEST_ROWS = 200
 #: Pairs of rows that stand for one sampled row where pairs are sampled.
@@ -85,31 +85,31 @@ def report(
     Y : array-like of shape (n, n_components)
         Map.
     y : array-like of shape (n,), default=None
-        Target: classes or numbers. Without it the metrics that need it are left out, and those for classes are for a
-        numeric one.
+        Target: classes or numbers. Metrics that need a target are left out without one, and those for classes are left
+        out for numbers.
     metrics : sequence of str or Metric, default=None
-        Which; None takes all that are registered and have what they need.
+        Which metrics; None takes all registered ones that have the inputs they need.
     k : int or sequence of int, default=None
         Sizes of neighbourhood for the metrics with a parameter ``k``, one line each; None means 10, or n − 2 if that is
         less. The metrics of density, importance and arrows keep their own ``n_neighbors``, which is printed too.
     metric : {"euclidean", "cosine", "manhattan"}, default="euclidean"
-        Distance between rows of `X`, for the metrics that let one choose; the others are Euclidean.
+        Distance between rows of `X`, for the metrics that offer a choice; the others are Euclidean.
     task : {"auto", "classification", "regression"}, default="auto"
         How to read `y`. "auto": floats with a fraction are numbers, and so are whole numbers with more than 20
         different values; all else are classes.
     groups : array-like of shape (n,), default=None
-        Labels of rows that belong together, such as one patient's, for the metrics that take them: those which predict
-        the target of a row from others leave its group out.
+        Labels of rows that belong together, such as one patient's, for the metrics that take them: those that predict
+        the target of a row from other rows leave its group out.
     gradients : ndarray of shape (n, d, n_components), default=None
         Arrows of the features in the map, for ``arrow_fidelity``.
     normalized : bool, default=False
-        Add a column with each value brought into [0, 1], smaller being better.
+        Add a column with each value scaled to [0, 1], smaller being better.
     sample : int, "auto" or None, default="auto"
-        Rows that are judged, against all others, by the metrics whose time grows with n²; those of distances take 200
-        pairs for each. "auto" takes 1,000 rows from n = 5,001 on, down to 200 if the table is so wide that more would
-        take minutes, and for the importance alignment as many as take some seconds. None judges all.
+        Number of rows that are judged, against all others, by the metrics whose time grows with n²; those of distances
+        take 200 pairs for each. "auto" takes 1,000 rows above n = 5,000, down to 200 if the table is so wide that more
+        would take minutes, and for the importance alignment as many as take a few seconds. None judges all rows.
     random_state : int, RandomState, Generator or None, default=0
-        Draws samples, splits and starts; the default is fixed, so that several maps are judged alike.
+        Seed of samples, splits and starts; the default is fixed, so that several maps are judged alike.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
     callback : callable, default=None
@@ -122,8 +122,8 @@ def report(
     DataFrame
         One line per metric and size of neighbourhood: ``metric``; ``k``; ``value``; ``low`` and ``high``, the 95 %
         interval, NaN where the value is exact; ``direction``, which values are better; ``normalized`` if asked for;
-        ``sample``, what the value was computed from; ``seconds``, metrics that share a pass sharing its time; and
-        ``note``, why a value is missing.
+        ``sample``, what the value was computed from; ``seconds``, shared by metrics that share a pass; and ``note``,
+        why a value is missing.
 
     Raises
     ------
@@ -203,7 +203,7 @@ def _chosen(metrics: Sequence[str | Metric] | None, given: dict[str, Any], task:
 
 
 def judged_rows(n: int, d: int) -> int | None:
-    """Number of rows to judge where nobody says; None for all."""
+    """Number of rows to judge if the user does not say; None for all."""
     affordable = max(_FEWEST_ROWS, _WORK // (n * d))
     rows = min(n if n <= _EXACT_ROWS else _AUTO_ROWS, affordable)
     return None if rows >= n else rows
@@ -232,11 +232,11 @@ _Job = tuple[list[Metric], Callable[[], list[_Row]]]
 
 
 def _jobs(chosen: list[Metric], inputs: _Inputs) -> list[_Job]:
-    """Cut the work into passes over the rows, and metrics that go alone."""
+    """Divide the work into passes over the rows, and metrics that are computed alone."""
     jobs: list[_Job] = []
     rest = list(chosen)
     for family in dict.fromkeys(metric.shared_pass for metric in chosen if metric.shared_pass):
-        together = [m for m in rest if m.shared_pass == family and not m.parameters]  # bound parameters: it goes alone
+        together = [m for m in rest if m.shared_pass == family and not m.parameters]  # others are computed alone
         if together:
             rest = [metric for metric in rest if metric not in together]
             jobs.append((together, partial(_together, family, together, inputs)))
@@ -258,7 +258,7 @@ def _together(family: str, metrics: list[Metric], inputs: _Inputs) -> list[_Row]
 
 
 def _pass(family: str, names: list[str], inputs: _Inputs) -> tuple[dict[str, Estimate], Sequence[int | None], str]:
-    """Return the estimates, the sizes of neighbourhood they belong to and what they were computed from."""
+    """Return the estimates, the neighbourhood sizes they belong to, and what they were computed from."""
     scores = getattr(importlib.import_module(f"manifolia.metrics.{family}"), f"{family}_scores")
     per_row, what = (_PAIRS_PER_ROW, "pairs") if family == "distance" else (1, "rows")
     sample = None if inputs.rows is None else inputs.rows * per_row

@@ -1,8 +1,8 @@
-"""Estimates from a sample: which rows or pairs, and an interval for what they say of all.
+"""Estimates from a sample: which rows or pairs, and an interval for what they say about all.
 
 The sample is cut at random into groups, the measure is computed again without each group in turn, and the spread of
-these values gives the standard error (the delete-a-group jackknife). That needs no formula of its own for each measure
-and also holds for those that are no averages, such as a correlation or a mean up to a point that is itself estimated.
+these values gives the standard error (the delete-a-group jackknife). That needs no separate formula for each measure
+and also holds for those that are not averages, such as a correlation or a mean up to a point that is itself estimated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Estimate(NamedTuple):
     high: Any  # 95 % interval; both equal to the value where nothing was sampled
 
     def within(self, low: float, high: float) -> Estimate:
-        """Cut the interval to the values that the measure can have."""
+        """Clip the interval to the values that the measure can have."""
         if np.ndim(self.value):
             return Estimate(self.value, np.clip(self.low, low, high), np.clip(self.high, low, high))
         return Estimate(self.value, min(max(self.low, low), high), min(max(self.high, low), high))
@@ -112,9 +112,9 @@ _WITH_INTERVAL = """return_ci : bool, default=False
 def one_of(
     scores: Callable[..., dict[str, Estimate]], *, without: Sequence[str] = ()
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Make a function one of a family of scores: their options, and their text in place of ``{options}``, are its own.
+    """Make a function one of a family of scores: it gets their options, and their text in place of ``{options}``.
 
-    `scores` takes ``names`` and returns an estimate for each; options of `without` are not for this one.
+    `scores` takes ``names`` and returns an estimate for each; this function lacks the options in `without`.
     """
     parameters = dict(inspect.signature(scores).parameters)
     last = parameters.pop("n_jobs")

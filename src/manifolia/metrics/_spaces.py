@@ -10,7 +10,7 @@ How a distance is computed decides which distances are equal, so it is fixed her
 * Manhattan: absolute differences, added in the order of the columns.
 * Precomputed: the entries of the matrix; what rounding left below 0 counts as 0.
 
-Ranks are taken of squared distances where those are at hand; a root would only create ties.
+Squared distances are ranked where they are available; a root would only create ties.
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from manifolia.exceptions import ParameterError
 METRICS = ("euclidean", "cosine", "manhattan", "precomputed")
 #: Fewest rows: with two, every map is perfect.
 MIN_ROWS = 3
-#: Rows per block of distances where they share one reading of much data: for BLAS, and from more than `_WIDE` columns
-#: on. 72 MB for 70,000 points.
+#: Rows per block of distances where a block shares one pass over a lot of data: for BLAS, and above `_WIDE` columns. 72
+#: MB for 70,000 points.
 TALL = 128
 _WIDE = 128
 #: Rows per block elsewhere.
 LOW = 32
-#: From this many columns on BLAS beats the panels on whole numbers.
+#: With at least this many columns, BLAS beats the panels on whole numbers.
 _BLAS_COLUMNS = 32
 _EXACT = 2.0**53  # integers up to here are exact in float64
-#: Squares of numbers beyond 2**±400 come near the ends of float64; such data is rescaled by a power of two, exactly.
+#: Squares of numbers beyond 2**±400 come close to the limits of float64; such data is rescaled by a power of two,
+#: exactly.
 _FAR_EXPONENT = 400
 #: How far, as a share of the greatest distance, the two entries of a pair may differ and an entry may be below 0: more
-#: than rounding leaves, less than a mistake would.
+#: than rounding errors, less than a mistake.
 _ROUNDING = 1e-8
 _CHUNK, _CHUNK_CELLS = 65_536, 2**23  # pairs measured at once, and numbers of these: 64 MiB
 
@@ -62,7 +63,7 @@ class Space:
         return TALL if wide or self.kind == "blas" else LOW
 
     def keys(self, rows: IntArray, first: int = 0) -> FloatArray:
-        """Return numbers that order the distances of some rows to the points from `first` on."""
+        """Return numbers that order the distances of some rows to the points, starting at `first`."""
         if self.kind == "precomputed":
             return np.maximum(self.store[rows, first:], 0.0, dtype=np.float64)
         if self.kind == "blas":
@@ -127,7 +128,7 @@ class Space:
 
 
 def _packed(points: FloatArray) -> FloatArray:
-    """Lay rows out in panels (see `manifolia.kernels.panels`), zeros in the place of rows that are not there."""
+    """Lay rows out in panels (see `manifolia.kernels.panels`), with zeros in place of missing rows."""
     from manifolia.kernels.panels import WIDTH
 
     n, d = points.shape
@@ -153,7 +154,7 @@ def _rescaled(X: FloatArray) -> tuple[FloatArray, float]:
 
 
 def _whole(X: FloatArray) -> bool:
-    """Tell whether all values are integers so small that every sum in a squared distance is exact."""
+    """Return whether all values are integers small enough that every sum in a squared distance is exact."""
     largest = _largest(X)
     if 4.0 * X.shape[1] * largest * largest >= _EXACT:
         return False
@@ -226,12 +227,12 @@ def spaces(X: ArrayLike, Y: ArrayLike, metric: str) -> tuple[Space, Space]:
 
 
 def tiles(rows: IntArray, n_parts: int, *of: Space) -> list[list[IntArray]]:
-    """Deal rows out to parts of a computation, in tiles whose distances are computed at once."""
+    """Distribute rows over parts of a computation, in tiles whose distances are computed at once."""
     pieces = [rows[part] for part in row_blocks(rows.shape[0], max(space.height for space in of))]
     n_parts = max(1, min(n_parts, len(pieces)))
     return [pieces[start::n_parts] for start in range(n_parts)]
 
 
 def near_one(Y: FloatArray) -> FloatArray:
-    """Scale a map by a power of two: squares of tiny or huge coordinates are numbers then, and nothing is rounded."""
+    """Scale a map by a power of two, without rounding, so that squares of tiny or huge coordinates are numbers."""
     return np.ldexp(Y, -np.frexp(np.abs(Y).max())[1]) + 0.0

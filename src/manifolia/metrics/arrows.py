@@ -49,7 +49,7 @@ def arrow_fidelity(
 ) -> Any:
     """Mean cosine between the arrows of the most important features and the directions in which those grow in the map.
 
-    An arrow without length counts 0, and so does one for a feature that does not vary in the neighbourhood: it claims a
+    An arrow of length 0 counts 0, and so does one for a feature that does not vary in the neighbourhood: it claims
     growth that is not there.
 
     Parameters
@@ -63,7 +63,7 @@ def arrow_fidelity(
     rows : array-like of int of shape (n_rows,), default=None
         The points that the arrows belong to; None: all, in order.
     n_neighbors : int, default=15
-        Neighbours in the map, the point itself not counted; more than n_components.
+        Neighbours in the map, not counting the point itself; more than n_components.
     n_features : int, default=10
         How many features of each point are judged: the most important ones, or all if there are fewer.
     importance : ndarray of shape (n_rows, d), default=None
@@ -146,7 +146,7 @@ def _check_rows(rows: ArrayLike | None, n: int) -> IntArray:
 def _growth(X: FloatArray, Y: FloatArray, neighbors: IntArray, features: IntArray) -> FloatArray:
     """Slopes of the least-squares planes, (rows, top, n_components); the shortest where the plane is not unique."""
     steps = Y[neighbors]
-    steps = steps - steps.mean(axis=1, keepdims=True)  # centring stands for the intercept a
+    steps = steps - steps.mean(axis=1, keepdims=True)  # centring takes the place of the intercept a
     values = X[neighbors[:, :, None], features[:, None, :]].astype(np.float64)
     varies = np.ptp(values, axis=1) > 0
     values = values - values.mean(axis=1, keepdims=True)

@@ -12,7 +12,7 @@ K/(n − 1)   what Q_NX(K) is for a random map
 LCMC(K)     Q_NX(K) − K/(n − 1), the gain over a random map (Chen and Buja 2009)
 R_NX(K)     that gain as a share of the greatest possible one: 0 random, 1 perfect
 AUC         Σ_K R_NX(K)/K / Σ_K 1/K, the mean of R_NX over the logarithm of K (Lee et al. 2015)
-K_max       where LCMC is greatest; what is left of it is called local
+K_max where LCMC is greatest; what is left of it is called local
 Q_local     mean of Q_NX over K = 1 … K_max
 Q_global    mean of Q_NX over K = K_max … n − 2
 ==========  ==================================================================================
@@ -22,7 +22,7 @@ Curves run over K = 1 … n − 2. At K = n − 1 every map has Q_NX = 1, and R_
 **Ties.** Of two points at equal distance the one that comes first in the data has the lower rank, in the data and in
 the map alike, so a map that puts duplicates in one place and keeps everything else is perfect. Beyond ties the order of
 the rows does not matter, not even in the last bit. A constant map is one great tie: all points agree on one arbitrary
-order, which gives R_NX near 0 as for a random map, and R_NX(K) = 0 on average over the orders that rows can have.
+order, which gives an R_NX near 0, as for a random map, and R_NX(K) = 0 on average over all orders of the rows.
 
 **Exact at any size.** Rows are ranked in blocks on threads; what is kept is one histogram of n numbers per part. 70,000
 points take some minutes and less than a gigabyte beyond the data.
@@ -30,9 +30,9 @@ points take some minutes and less than a gigabyte beyond the data.
 **Samples.** ``method="rows"`` ranks a random sample of rows among all n. Q_NX, R_NX, LCMC and AUC are means over rows,
 so the estimate has no bias and the interval covers the exact value in 95 of 100 samples. ``method="subsets"`` is the
 form of Gisbrecht et al.: the quality inside random subsets of M points, read at k M/n and averaged. It needs only M²
-distances, but a subset is a thinner cloud with other neighbours, and below K = n/M it says nothing. Its interval
-covers the spread of the subsets and not this bias, which is largest for AUC. For Q_local and Q_global an interval
-allows for every K that may be K_max, so it is on the safe side.
+distances, but a subset is a thinner cloud with other neighbours, and below K = n/M it says nothing. Its interval covers
+the spread of the subsets but not this bias, which is largest for AUC. For Q_local and Q_global an interval allows for
+every K that may be K_max, so it is conservative.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from manifolia.metrics.registry import card
 
 #: Blocks of rows that are ranked before their pairs are counted together.
 _TILES_PER_TURN = 8
-#: Parts that the rows are dealt out to; each holds one histogram until all are done.
+#: Number of parts among which the rows are distributed; each holds one histogram until all are done.
 _N_PARTS = 32
 _N_REPEATS = 10
 _METHODS = ("rows", "subsets")
@@ -131,7 +131,7 @@ def _read(name: str, q: FloatArray) -> Any:
     values = _MEASURES[name][0](q)
     if name not in _AT_PEAK:
         return values
-    at = int(np.argmax(_gain(q)))  # of several greatest the first
+    at = int(np.argmax(_gain(q)))  # the first of several maxima
     return at + 1 if name == "k_max" else float(values[at])
 
 
@@ -141,9 +141,9 @@ def _read_with_interval(name: str, q: FloatArray, others: FloatArray, factor: fl
     measure, *bounds = _MEASURES[name]
     if name not in _AT_PEAK:
         return spread(value, [measure(other) for other in others], factor=factor).within(*bounds)
-    # Where the gain is flat, K_max is uncertain, and its jumps from sample to sample are nothing that a standard
-    # error could describe. So: every K whose gain is not clearly below the greatest may be K_max, and the interval
-    # reaches over the intervals of the measure at each of them.
+    # Where the gain is flat, K_max is uncertain, and no standard error can describe how it jumps from sample to sample.
+    # So every K whose gain is not clearly below the greatest may be K_max, and the interval covers the intervals of the
+    # measure at each of them.
     gain, gains = _gain(q), _gain(others)
     at = int(np.argmax(gain))
     below = spread(gain[at] - gain, gains[:, [at]] - gains, factor=factor)
@@ -173,7 +173,7 @@ def _subset_curves(
 
 
 def random_baseline(n: int) -> FloatArray:
-    """Give Q_NX of a random map, the curve to draw beside every other.
+    """Return Q_NX of a random map, the curve to compare every other with.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def coranking_scores(
     sample : int, default=None
         Estimate from this many rows; None is exact.
     method : {"rows", "subsets"}, default="rows"
-        How the sample is used: its rows ranked among all, or subsets of that size taken for the whole.
+        How the sample is used: its rows are ranked among all, or subsets of that size stand for the whole.
     n_repeats : int, default=None
         Number of subsets, for ``method="subsets"`` alone; None means 10.
     random_state : int, RandomState, Generator or None, default=None
@@ -242,7 +242,7 @@ def coranking_scores(
         return {name: exact(_read(name, q)) for name in names}
     if method == "rows":
         groups = draw_rows(data.n, size, random_state)
-        # A group is a part of its own, because it is left out by itself.
+        # Each group is a separate part, because it is left out separately.
         parts = [part for group in groups for part in tiles(group, 1, data, plane)]
         counts = _histograms(data, plane, parts, n_jobs)
         whole = counts.sum(axis=0)
@@ -407,7 +407,7 @@ def q_global(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
 
 
 def k_max(X: ArrayLike, Y: ArrayLike, *, metric: str = "euclidean", n_jobs: int | None = None) -> int:
-    """Size of neighbourhood at which a map gains most over a random one; it parts local from global.
+    """Size of neighbourhood at which a map gains most over a random one; it separates local from global.
 
     Parameters
     ----------
@@ -423,7 +423,7 @@ def k_max(X: ArrayLike, Y: ArrayLike, *, metric: str = "euclidean", n_jobs: int 
     Returns
     -------
     int
-        The K in 1 … n − 2 with the greatest `lcmc`; of several the smallest.
+        The K in 1 … n − 2 with the greatest `lcmc`; the smallest, if there are several.
 
     References
     ----------
@@ -437,7 +437,7 @@ def k_max(X: ArrayLike, Y: ArrayLike, *, metric: str = "euclidean", n_jobs: int 
 def coranking_matrix(X: ArrayLike, Y: ArrayLike, *, metric: str = "euclidean", n_jobs: int | None = None) -> IntArray:
     """Count pairs by their rank in the data and their rank in the map.
 
-    The other measures do not need it; it is there to be looked at.
+    The other measures do not need it; it is there for inspection.
 
     Parameters
     ----------
@@ -490,7 +490,7 @@ def coranking_matrix(X: ArrayLike, Y: ArrayLike, *, metric: str = "euclidean", n
         ranked = map_blocks(rank, turn, n_jobs=n_jobs)
 
         def count(strip: tuple[int, int], ranked: list[tuple[IntArray, IntArray]] = ranked) -> None:
-            for order, place in ranked:  # a thread has rows of Q of its own: no two write to one entry
+            for order, place in ranked:  # each thread has its own rows of Q: no two write to the same entry
                 ranks.count_coranks(order, place, strip[0], strip[1], Q)
 
         map_blocks(count, strips, n_jobs=n_jobs)

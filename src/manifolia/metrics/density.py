@@ -17,7 +17,7 @@ Departures from the paper, so that any two maps can be compared. Neighbours have
 own graph: Eq. (2) leaves σ² unnormalised, so that it would depend on Σ_j P_ij, and Eq. (14) weights by Q_ij, which
 depends on the map's scale (`curve` brings Q back). Neighbourhoods are centred at their mean on both sides; with the
 paper's choice, ``center="point"``, the first direction is mostly the point's own noise. Unless `gauges` are given, they
-are found by regression of the map on the principal directions: gauges not fitted to the layout point anywhere.
+are found by regression of the map on the principal directions: gauges that are not fitted to the layout point anywhere.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from manifolia.metrics.registry import card
 
 _NAMES = ("radius_correlation", "anisotropy_correlation")
 
-#: Added to a radius, as a share of the mean radius, before its logarithm: duplicates have none. densMAP adds 1e-8 in
-#: the units of the data, which would make the result depend on them.
+#: Added to a radius, as a share of the mean radius, before taking its logarithm, because duplicates have radius 0.
+#: densMAP adds 1e-8 in the units of the data, which would make the result depend on them.
 _FLOOR = 1e-8
 #: The fewest points of a sample: its groups must leave a correlation to compute.
 _MIN_SAMPLE = 10
@@ -72,9 +72,9 @@ def radius_correlation(
 ) -> Any:
     """Correlation of the local radii in the data and in the map: is the map dense where the data is.
 
-    Without `directions`, a point's radius is the mean squared distance to its `n_neighbors` nearest points, to those in
-    the data there and to those in the map here, as a reader of the map would see it. With `directions`, the
-    neighbours are those in the data, and radii are compared along each principal direction.
+    Without `directions`, a point's radius is the mean squared distance to its `n_neighbors` nearest points: in the data
+    to those nearest there, in the map to those nearest in the map, as a reader of the map would see it. With
+    `directions`, the neighbours are those in the data, and radii are compared along each principal direction.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def anisotropy_correlation(
     return_ci: bool = False,
     n_jobs: int | None = None,
 ) -> Any:
-    """Correlation of the shapes of neighbourhoods: is the map stretched where, and along which direction, the data is.
+    """Correlation of the shapes of neighbourhoods: is the map stretched where the data is, and in the same direction.
 
     Pearson's correlation over the points of log R₁/R₂ in the map with log σ₁²/σ₂² in the data. Where the l-th
     direction of the map is the image of the l-th principal direction of the data, this shows what
@@ -220,7 +220,7 @@ def density_scores(
 
 
 class _Ways(NamedTuple):
-    """How directions are taken: gauges, weights and centre, as the public functions explain."""
+    """How directions are computed: gauges, weights and centre, as the public functions explain."""
 
     gauges: FloatArray | None = None
     curve: tuple[float, float] | None = None
@@ -336,7 +336,7 @@ def _check_ways(pair: _Pair, ways: _Ways) -> None:
 def _directional_radii(
     pair: _Pair, found: Nearest | None, ways: _Ways, n_jobs: int | None
 ) -> tuple[FloatArray, FloatArray]:
-    """R^o and R^e per direction, each of shape (rows, n_components); neighbours that are not given are searched."""
+    """R^o and R^e per direction, each of shape (rows, n_components); missing neighbours are searched for."""
     _check_ways(pair, ways)
     c = pair.coordinates.shape[1]
     nearby = (found or nearest(pair.data, pair.k, rows=pair.rows, n_jobs=n_jobs)).indices

@@ -11,13 +11,13 @@ measure                 formula                                                 
 `distance_ratio`        mean of min(d, s e) / max(d, s e), s = Σ d / Σ e            1               0
 ======================  ==========================================================  ==============  ===============
 
-A map of another size is as good as another: α and s are the scales that fit best (least squares, equal mean), unless
+The size of a map does not matter: α and s are the scales that fit best (least squares, equal mean), unless
 ``scale="none"`` asks for the map as it is. A correlation with something that does not vary is 0 by definition here.
 
 Exact values need no n × n matrix: rows are measured in blocks on threads and only sums are kept. Only Spearman's
 correlation needs the rank of each distance among all n (n − 1)/2: up to 2²² pairs (2,896 points) they are sorted;
-beyond that they are counted in 131,000 cells of nearly equal share, and distances that fall into one cell count as
-tied. That moves the coefficient by less than 10⁻⁷ in all that was tried, and cannot move it by more than 10⁻³.
+beyond that they are counted in 131,000 cells of nearly equal share, and distances that fall into the same cell count as
+tied. That moved the coefficient by less than 10⁻⁷ in all cases tried, and cannot move it by more than 10⁻³.
 
 With `sample`, this many pairs are drawn at random, with replacement, and the measure of these is returned; `return_ci`
 adds a 95 % interval for the exact value.
@@ -51,15 +51,15 @@ from manifolia.metrics.registry import card
 
 _NAMES = ("shepard_goodness", "distance_correlation", "normalized_stress", "distance_ratio")
 _SCALES = ("best", "none")
-#: Most pairs that are sorted to rank them: two arrays of 32 MB and their ranks.
+#: Maximum number of pairs that are ranked by sorting: two arrays of 32 MB and their ranks.
 _MAX_SORTED = 2**22
-#: Distances drawn to place the edges of the cells, stretches between edges (each has 32 cells), steps of the guide.
+#: Distances sampled to place the edges of the cells, intervals between edges (each has 32 cells), steps of the guide.
 _PILOT = 2**18
 _STRETCHES = 4096
 _GUIDE = 2**16
 #: Parts of the counting, each with its own counts (2 MB).
 _N_PARTS = 32
-#: Fewest pairs of a sample: with less than ten in a group the spread of groups says little.
+#: Fewest pairs of a sample: with fewer than ten in a group, the spread over groups says little.
 _MIN_SAMPLE = 10 * N_GROUPS
 #: Deviations of the size of rounding errors of the mean are no variation.
 _NOISE = 8 * float(np.finfo(np.float64).eps)
@@ -103,7 +103,7 @@ def _combine(rows: FloatArray) -> _Moments:
     dx, dy = rows[:, 1] - mean_x, rows[:, 2] - mean_y
     squares = (along * along).sum()
     alpha = (rows[:, 7] * along).sum() / squares if squares > 0.0 else 0.0
-    # In each row x − α y has a part along y and, at right angles to it, what is left of x.
+    # In each row x − α y has a part along y, and what is left of x at right angles to it.
     left = rows[:, 8] ** 2 + (rows[:, 7] - alpha * along) ** 2
     sums = (
         count,
@@ -157,7 +157,7 @@ def _moments(data: Space, plane: Space, n_jobs: int | None) -> _Moments:
     from manifolia.kernels import pairs
 
     def kernel(x: FloatArray, y: FloatArray, rows: IntArray, first: int, n: int, out: FloatArray) -> None:
-        pairs.row_moments(x, y, rows, first, n, out)  # not the kernel itself: sent elsewhere, it would compile anew
+        pairs.row_moments(x, y, rows, first, n, out)  # not the kernel itself, which would be compiled again elsewhere
 
     return _combine(_row_values(data, plane, pairs.N_MOMENTS, kernel, n_jobs))
 
@@ -184,13 +184,13 @@ def _cells(space: Space) -> _Cells:
     """Place edges by the quantiles of a fixed random sample of pairs."""
     a, b = draw_pairs(space.n, _PILOT, 0)
     values = np.sort(space.pairs(a, b))
-    top = 2.0 * float(values[-1]) if values[-1] > 0.0 else 1.0  # what lies beyond shares the last cell
+    top = 2.0 * float(values[-1]) if values[-1] > 0.0 else 1.0  # values beyond it share the last cell
     quantiles = values[:: _PILOT // _STRETCHES]
-    # A distance that many pairs share gets a stretch of its own: nothing else may be tied with it.
+    # A distance that many pairs share gets its own interval: nothing else may be tied with it.
     repeated = quantiles[1:][quantiles[1:] == quantiles[:-1]]
     edges = np.unique(np.concatenate([[0.0], quantiles, np.nextafter(repeated, np.inf), [top]]))
     scale = _GUIDE / top
-    # One step early: rounding must not lead past the stretch that holds the value.
+    # One step early: rounding must not lead past the interval that holds the value.
     early = np.searchsorted(edges, (np.arange(_GUIDE) - 1.0) / scale, side="right") - 1
     return _Cells(edges, np.clip(early, 0, edges.shape[0] - 2), scale)
 
@@ -304,7 +304,7 @@ def distance_scores(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> dict[str, Estimate]:
-    """Compute several measures of distances in as few passes over the pairs as they need.
+    """Compute several distance measures in as few passes over the pairs as possible.
 
     Parameters
     ----------
@@ -332,7 +332,7 @@ def distance_scores(
     check_option(scale, "scale", _SCALES)
     check_bool(squared, "squared")
     data, plane = spaces(X, Y, metric)
-    _check_spread(float(data.distances(np.array([0]))[0, : data.n].max()))  # all equal if all are where the first is
+    _check_spread(float(data.distances(np.array([0]))[0, : data.n].max()))  # all are equal if all equal the first
     size = check_sample(sample, low=_MIN_SAMPLE, high=math.inf, what="pairs")
     if size is None:
         moments = functools.cache(partial(_moments, data, plane, n_jobs))
@@ -438,7 +438,7 @@ def normalized_stress(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
     """Size of the errors of the map's distances, as a share of the distances in the data.
 
     √(Σ (d − α e)² / Σ d²) over all pairs, with d in the data and e in the map. The scale α = Σ d e / Σ e² makes it
-    smallest; the raw stress (α = 1) mostly tells how large the map was drawn.
+    smallest; the raw stress (α = 1) mostly measures how large the map was drawn.
 
     Parameters
     ----------
@@ -472,9 +472,9 @@ def distance_ratio(X: ArrayLike, Y: ArrayLike, **options: Any) -> Any:
     """Mean ratio of the distances in the map and in the data, the smaller over the larger.
 
     Liao, Luo and Ma use an "average pairwise distance ratio" and give no formula. Taken as the mean of e/d it grows
-    with the size of the map, is infinite for duplicates that the map parts, and errors up and down cancel. Here it is
-    the mean of min(d, s e)/max(d, s e) with s = Σ d / Σ e, so that both have the same mean distance; a pair that is 0
-    in both counts 1, one that is 0 in one counts 0. Its form in which smaller is better is 1 minus the value.
+    with the size of the map, is infinite for duplicates that the map separates, and errors in both directions cancel.
+    Here it is the mean of min(d, s e)/max(d, s e) with s = Σ d / Σ e, so that both have the same mean distance; a pair
+    that is 0 in both counts 1, one that is 0 in one counts 0. Its form in which smaller is better is 1 minus the value.
 
     Parameters
     ----------

@@ -69,9 +69,9 @@ def importance_alignment(
     return_ci: bool = False,
     n_jobs: int | None = None,
 ) -> Any:
-    """Tell whether the features that matter for the target are those that shape the map.
+    """Measure whether the features that matter for the target are those that shape the map.
 
-    Distances are Euclidean in `X` as it comes: scale its columns as for the map. R² of the map is taken over all its
+    Distances are Euclidean in `X` as it is: scale its columns as for the map. R² of the map is computed over all its
     components together, so that rotating the map changes nothing.
 
     Parameters
@@ -97,10 +97,10 @@ def importance_alignment(
     test_size : float, default=0.3
         Share of rows on which importance is measured.
     sample : int, default=None
-        Use this many rows, drawn anew in each repeat, and 50 pairs for each of them for the distances; None uses all.
-        Time grows with its square.
+        Use this many rows, drawn afresh in each repeat, and 50 pairs for each of them for the distances; None uses all.
+        Time grows with the square of this number.
     random_state : int, RandomState, Generator or None, default=0
-        Draws samples, splits and permutations; the default is fixed, so that several maps meet the same ones.
+        Seed of samples, splits and permutations; the default is fixed, so that several maps get the same ones.
     return_ci : bool, default=False
         Also return the 95 % interval of the mean over the repeats. They share rows, so it is somewhat too narrow.
     n_jobs : int or None, default=None
@@ -109,8 +109,8 @@ def importance_alignment(
     Returns
     -------
     float or tuple
-        In [−1, 1], higher is better, about 0 for a map that has nothing to do with the target's features; with
-        `return_ci` a tuple ``(value, (low, high))``.
+        In [−1, 1], higher is better, about 0 for a map that is unrelated to the target's features; with `return_ci` a
+        tuple ``(value, (low, high))``.
 
     References
     ----------
@@ -153,7 +153,7 @@ def importance_alignment(
 
 
 class _Split(NamedTuple):
-    """Data, map and target, and which rows teach and which are predicted."""
+    """Data, map and target, with the rows to learn from and the rows to predict."""
 
     data: FloatArray
     coordinates: FloatArray

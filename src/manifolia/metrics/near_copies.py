@@ -1,16 +1,16 @@
-"""Rows that come in near-identical clusters: a sign that they belong together, which nothing in a table proves.
+"""Rows that come in near-identical clusters: a sign, though no proof, that they belong together.
 
 A row has near copies if its j nearest rows are nearer than two thirds of the distance of the next one, for some j. In
-evenly spread data of m dimensions the chance is about 1.5^(−jm), so that rows of a table with more than a few columns
-seldom have them; rows of one patient, measured again and again, have. They matter where labels go with them: where near
-copies share the label far more often than the next rows do, trees that left a row out recognise it.
+evenly spread data of m dimensions the chance is about 1.5^(−jm), so rows of a table with more than a few columns seldom
+have them; rows of one patient, measured repeatedly, do. They matter where labels go with them: if near copies share the
+label far more often than the next rows do, trees that left a row out recognise it.
 
-Only columns with many different values are looked at: two rows of five categories are the same without being copies.
+Only columns with many different values are considered: two rows of five categories can be equal without being copies.
 
-Measured: of 200 patients with 5 rows each and 8 columns, 0.99 of the rows have near copies if rows of a patient differ
-by a tenth of what patients do, 0.67 if by a fifth, 0.25 if by 0.3, and copies share a random label always, the next
-rows in half of the cases. Of 21 tables without groups, haberman (two columns, 0.85) and titanic (0.65) have as many,
-which tell no more than the next rows do; no other has more than 0.33.
+Measured: with 200 patients, 5 rows each and 8 columns, 0.99 of the rows have near copies if rows of a patient differ by
+a tenth of the difference between patients, 0.67 if by a fifth, 0.25 if by 0.3. Copies always share a random label, the
+next rows in half of the cases. Of 21 tables without groups, haberman (two columns, 0.85) and titanic (0.65) have as
+many, but these say no more than the next rows do; no other has more than 0.33.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from manifolia.exceptions import HonestyWarning
 from manifolia.forest.targets import Target
 from manifolia.metrics._nearest import nearest
 
-_QUERIES, _FEWEST_QUERIES = 500, 100  # rows whose neighbours are looked for, fewer in large tables
-_PAIRS = 50_000_000  # distances that are computed, beyond which there are fewer queries
-_AROUND = 40  # neighbours in which the gap is looked for
+_QUERIES, _FEWEST_QUERIES = 500, 100  # rows whose neighbours are searched for, fewer in large tables
+_PAIRS = 50_000_000  # distances that are computed; beyond this number there are fewer queries
+_AROUND = 40  # neighbours among which the gap is searched for
 _GAP = 1.5  # the next row's distance over that of the farthest copy
 _NEXT = 5  # rows beyond the gap that are asked
-_DISTINCT = 0.1  # different values of a column that is measured, as a share of the rows
+_DISTINCT = 0.1  # fewest different values of a measured column, as a share of the rows
 _FEWEST_ROWS = 50
-_COLUMNS, _LOOKED_AT = 100, 2000  # columns that are compared, and rows that tell whether one is measured
-_SHARE = 0.5  # of the rows that must have copies for anything to be said
-_MORE = 0.2  # by how much more these must tell than the next rows, and leave at most half of what those leave open
+_COLUMNS, _LOOKED_AT = 100, 2000  # columns that are compared, and rows that decide whether a column is measured
+_SHARE = 0.5  # share of rows that must have copies before anything is said
+_MORE = 0.2  # how much better they must predict than the next rows, leaving at most half of what those leave open
 _CLUSTERS_PER_CLASS = 3  # fewer may be the classes themselves
 
 
 class NearCopies(NamedTuple):
-    """How many rows have near copies, and what these tell of the target."""
+    """How many rows have near copies, and how well these predict the target."""
 
     share: float  # Of the rows that have any
-    inside: float  # What near copies tell: agreement of classes, or the share of the variance that they have in common
-    outside: float  # The same of the next rows
+    inside: float  # How well near copies predict: agreement of classes, or the share of the variance in common
+    outside: float  # The same for the next rows
     n_clusters: float  # About how many clusters of copies there are
 
 
 def find_near_copies(X: FloatArray, y: Array, *, classes: bool) -> NearCopies | None:
-    """Look for near copies among rows; None where nothing can be said."""
+    """Look for near copies among rows; None if nothing can be said."""
     n = len(X)
     if n < _FEWEST_ROWS:
         return None
@@ -82,7 +82,7 @@ def find_near_copies(X: FloatArray, y: Array, *, classes: bool) -> NearCopies | 
 
 
 def suspect_near_copies(rows: FloatArray, target: Target) -> None:
-    """Warn where rows of one target seem to belong together, and nobody said so."""
+    """Warn if rows of one target seem to belong together and no groups were given."""
     if target.y is not None and target.y.ndim == 1:
         y = np.unique(target.y, return_inverse=True)[1].ravel() if target.is_classification else target.y
         known = rows if target.labelled.all() else rows[target.labelled]  # no copy of a large table
@@ -90,7 +90,7 @@ def suspect_near_copies(rows: FloatArray, target: Target) -> None:
 
 
 def warn_of_near_copies(X: FloatArray, y: Array, *, classes: bool) -> None:
-    """Warn where rows come in near-identical clusters by which their target is recognised."""
+    """Warn if rows come in near-identical clusters by which their target is recognised."""
     found = find_near_copies(X, y, classes=classes)
     if found is None or found.share < _SHARE or found.inside - found.outside < _MORE:
         return

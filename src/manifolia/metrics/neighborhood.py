@@ -18,9 +18,9 @@ measure               formula                                          what lowe
 `neighbor_recall`     Σ_i #{j : ρ_ij ≤ k and r_ij ≤ k} / (n k)         neighbours that are not kept
 ====================  ===============================================  ==========================================
 
-Each is a mean over points; ``pointwise=True`` returns the terms. Several k cost hardly more than the greatest of them.
-Of two points at equal distance the one that comes first in the data has the lower rank, in the data and in the map
-alike. A constant map then gives all points the same neighbours: a recall near k/(n − 1), which is chance.
+Each is a mean over points; ``pointwise=True`` returns the terms. Several k cost hardly more than the largest alone. Of
+two points at equal distance the one that comes first in the data has the lower rank, in the data and in the map alike.
+A constant map then gives all points the same neighbours: a recall near k/(n − 1), which is chance.
 
 All is exact: distances in float64, ranks among all n points, rows in blocks on threads. With `sample` the mean is taken
 over this many random points, each still ranked among all, so that it has no bias.
@@ -50,7 +50,7 @@ from manifolia.metrics._sampling import (
 from manifolia.metrics._spaces import Space, spaces, tiles
 from manifolia.metrics.registry import card
 
-#: Neighbours that are looked at when the user does not say.
+#: Number of neighbours when the user does not say.
 DEFAULT_K = 10
 _NAMES = ("trustworthiness", "continuity", "neighbor_recall")
 
@@ -166,9 +166,9 @@ def neighborhood_scores(
 )
 @one_of(neighborhood_scores)
 def trustworthiness(X: ArrayLike, Y: ArrayLike, *k: Any, **options: Any) -> Any:
-    """Tell how far neighbours in the map are neighbours in the data.
+    """Measure how far neighbours in the map are neighbours in the data.
 
-    Equal to ``sklearn.manifold.trustworthiness`` where no distances are tied and k < n/2, the only k it takes.
+    Equal to ``sklearn.manifold.trustworthiness`` where no distances are tied and k < n/2, which that function requires.
 
     Parameters
     ----------
@@ -193,9 +193,9 @@ def trustworthiness(X: ArrayLike, Y: ArrayLike, *k: Any, **options: Any) -> Any:
 )
 @one_of(neighborhood_scores)
 def continuity(X: ArrayLike, Y: ArrayLike, *k: Any, **options: Any) -> Any:
-    """Tell how far neighbours in the data are neighbours in the map.
+    """Measure how far neighbours in the data are neighbours in the map.
 
-    Trustworthiness with data and map exchanged.
+    Trustworthiness with data and map swapped.
 
     Parameters
     ----------

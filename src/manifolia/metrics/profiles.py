@@ -1,4 +1,4 @@
-"""How well a map keeps what a forest knows of the rows inside a class, by the rows' profiles of proximities."""
+"""How well a map keeps what a forest knows about the rows inside a class, by the rows' profiles of proximities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from manifolia.metrics._labels import classes
 from manifolia.metrics._spaces import near_one
 from manifolia.metrics.registry import card
 
-#: Differences that rounding may make: of affinities, which are at most 1, and of distances, by the map's width.
+#: Differences due to rounding: of affinities, which are at most 1, and of distances, relative to the map's width.
 _AFFINITY_ROUNDING = 1e-12
 _DISTANCE_ROUNDING = 1e-9
 #: Pairs of rows of a class that are compared at once, in numbers.
@@ -26,7 +26,7 @@ _BLOCK_NUMBERS = 1_000_000
     n_classes=1,
 )
 def inner_structure(P: ArrayLike, Y: ArrayLike, y: ArrayLike, k: int = 5) -> float:
-    """Share of a row's k nearest rows of its class, by proximity profile, that are so in the map too.
+    """Share of a row's k nearest rows of its class, by proximity profile, that are also nearest in the map.
 
     A supervised map can separate classes and arrange each of them at random. This measure sees the inside of classes
     only: for each row it compares the k rows of the same class whose profiles are most like its own with the k rows of
@@ -37,10 +37,9 @@ def inner_structure(P: ArrayLike, Y: ArrayLike, y: ArrayLike, k: int = 5) -> flo
     the training rows, and this compares them as such. The entry p_ij itself would be a poor judge of how alike rows i
     and j are: a row has few entries above 0 in its class, and many of them are equal.
 
-    Rows that are equally near share the places that are left among the k evenly, so that the order of the rows does not
-    matter. A map with all rows in one place scores as chance does. In a class with k + 1 rows every map is right, so
-    only classes of at least k + 2 rows are judged. A row whose profile is empty, being in every tree's bag, is not
-    judged.
+    Rows that are equally near share the remaining places among the k evenly, so that the order of the rows does not
+    matter. A map with all rows in one place scores like chance. In a class with k + 1 rows every map is right, so only
+    classes of at least k + 2 rows are judged. A row whose profile is empty, being in every tree's bag, is not judged.
 
     Parameters
     ----------
@@ -121,7 +120,7 @@ def _order_kept(roots: Sparse, places: FloatArray, k: int, rounding: float) -> F
 
 
 def _among_first(order: FloatArray, k: int, rounding: float) -> FloatArray:
-    """For each row, 1 for its k least values and 0 for the others; values equal to the k-th share what it leaves."""
+    """For each row, 1 for its k smallest values and 0 for the others; values tied with the k-th share what is left."""
     border = np.partition(order, k - 1, axis=1)[:, k - 1 : k]
     before, at_border = order < border - rounding, np.abs(order - border) <= rounding
     left = k - before.sum(axis=1, keepdims=True)

@@ -1,8 +1,8 @@
-"""Cards of metrics: what each means, what it needs, which way is better, its range, and where it is shown.
+"""Cards of metrics: what each means, what it needs, which direction is better, its range, and where it is shown.
 
-``get("auc_r_nx")(X, Y)`` computes one, whatever it is called with beyond what it needs, so that a tuner or the command
-line can treat all alike. `register` adds the user's own. A function of the package has its card above it (`card`); the
-report, the page, the command line, the tuner and the reference read it there.
+``get("auc_r_nx")(X, Y)`` computes one, and ignores inputs that it does not need, so that a tuner or the command line
+can treat all alike. `register` adds the user's own. A function of the package has its card above it (`card`), where the
+report, the page, the command line, the tuner and the reference read it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from manifolia.exceptions import ParameterError, ParameterTypeError
 _DIRECTIONS = ("higher", "lower")
 #: What a metric may need: data, map, target, kernel, proximities and arrows.
 _INPUTS = ("X", "Y", "y", "K", "P", "gradients")
-#: What a size of neighbourhood is called among the parameters of a metric.
+#: Names of the parameter for the size of neighbourhood.
 _SIZES = ("k", "n_neighbors")
 
 
@@ -41,16 +41,16 @@ class Metric:
         Inputs, in the order of the function's parameters: of ``"X"`` (data), ``"Y"`` (map), ``"y"`` (target), ``"K"``
         (kernel), ``"P"`` (proximities) and ``"gradients"`` (arrows).
     range : tuple of float
-        Least and greatest value; values beyond, such as those of a map that is worse than random, are possible where
+        Least and greatest value. Values beyond, such as those of a map that is worse than random, are possible where
         the description says so, and are clipped when normalised.
     function : callable
         Computes it.
     meaning : str
-        What it tells, in one sentence.
+        What it measures, in one sentence.
     parameters : mapping
         Parameters that are bound to other values than the function's defaults.
     normalizer : callable or None
-        Turns a value into one of [0, 1] with smaller being better; None does it by `range` and `direction`.
+        Maps a value to [0, 1] with smaller being better; None does this by `range` and `direction`.
     label : str
         Name for people, as the page writes it.
     shared_pass : str
@@ -59,9 +59,9 @@ class Metric:
         Where it is shown without being asked for: "run" (the report of a run, its page and ``manifolia score``), "page"
         (the page of a model). `report` and ``manifolia score --all`` show all, and the tuner takes all.
     n_classes : int
-        The fewest classes that it can be had of; 0 if ``y`` need not hold classes.
+        The fewest classes that it needs; 0 if ``y`` need not hold classes.
     judged_on : str
-        What it is computed from, where that is not what `report` is asked to use.
+        What it is computed from, if that is not what `report` is asked to use.
     """
 
     name: str
@@ -132,7 +132,7 @@ class Metric:
         return self.function(*(given[name] for name in self.needs), **{**self.parameters, **parameters})
 
     def accepts(self, parameter: str) -> bool:
-        """Tell whether the function has a parameter.
+        """Return whether the function has a parameter.
 
         Parameters
         ----------
@@ -149,7 +149,7 @@ class Metric:
 
     @property
     def size_name(self) -> str | None:
-        """What the size of neighbourhood is called among its parameters; None if it has none."""
+        """Name of its parameter for the size of neighbourhood; None if it has none."""
         known = inspect.signature(self.function).parameters
         return next((name for name in _SIZES if name in known), None)
 
@@ -163,7 +163,7 @@ class Metric:
         return self.parameters.get(name, None if default is inspect.Parameter.empty else default)
 
     def normalize(self, value: Any) -> Any:
-        """Bring a value into [0, 1] with smaller being better, as the tuner compares metrics.
+        """Map a value to [0, 1] with smaller being better, as the tuner compares metrics.
 
         Parameters
         ----------
@@ -192,7 +192,7 @@ class Metric:
         return float(out) if np.ndim(value) == 0 else out
 
     def better(self, a: float, b: float) -> bool:
-        """Tell whether one value is better than another.
+        """Return whether one value is better than another.
 
         Parameters
         ----------
@@ -211,7 +211,7 @@ class Metric:
 
 _BUILT_IN: dict[str, dict[str, Metric]] = {}  # module to the cards of its functions
 _OWN: dict[str, Metric] = {}  # the user's
-#: Families whose measures come together, from one pass of ``<family>_scores``.
+#: Families whose measures are computed together, in one pass of ``<family>_scores``.
 _PASSES = ("coranking", "neighborhood", "distance", "density")
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -226,7 +226,7 @@ def card(
     range: tuple[float, float] = (0.0, 1.0),
     **about: Any,
 ) -> Callable[[_Function], _Function]:
-    """Give a function of the package its card, by which all others know it; `about` are further fields of `Metric`."""
+    """Give a function of the package its card, which all others read; `about` holds further fields of `Metric`."""
 
     def keep(function: _Function) -> _Function:
         own, family = name or function.__name__, function.__module__.rpartition(".")[2]
@@ -322,7 +322,7 @@ def register(
     normalize: Callable[[float], float] | None = None,
     overwrite: bool = False,
 ) -> Metric:
-    """Add a metric of the user's, for this process.
+    """Add the user's own metric, for this process.
 
     Parameters
     ----------
@@ -340,13 +340,13 @@ def register(
     range : tuple of float, default=(0.0, 1.0)
         Least and greatest value. The greatest may be infinite: it is then normalised by v ↦ 1 − 1/(1 + v − least).
     meaning : str, default=""
-        What it tells, in one sentence.
+        What it measures, in one sentence.
     label : str, default=""
         Name for people; the name with spaces if it is left out.
     classes_only : bool, default=False
         Whether ``y`` must hold classes; `report` leaves the metric out for a numeric target.
     normalize : callable, default=None
-        Turns a value into one of [0, 1] with smaller being better; None does it by `range` and `direction`.
+        Maps a value to [0, 1] with smaller being better; None does this by `range` and `direction`.
     overwrite : bool, default=False
         Replace a metric of that name.
 

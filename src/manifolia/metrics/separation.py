@@ -1,4 +1,4 @@
-"""How well a map, or a forest, tells the target: one score for both, so that they can be compared.
+"""How well a map, or a forest, predicts the target: one score for both, so that they can be compared.
 
 A supervised map should not show the classes better separated than the forest behind it can tell them apart on rows that
 it has not seen. The score is accuracy for classes (the mean over labels for several), R² for numbers (the mean over
@@ -34,16 +34,16 @@ def one_hot_columns(y: Array) -> list[tuple[Array, FloatArray]]:
 
 
 def blind_score(y: Array, *, classification: bool) -> float:
-    """Score the best prediction that looks at nothing."""
+    """Score the best prediction that looks at no data."""
     if not classification:
         return 0.0
     return float(np.mean([indicators.mean(axis=0).max() for _, indicators in one_hot_columns(np.asarray(y))]))
 
 
 def earned_score(score: float, y: Array, *, classification: bool) -> float:
-    """What a map may show of a target: what was learned of it, or what is right without looking, if that is more.
+    """What a map may show of a target: what was learned about it or, if that is more, what a blind guess gets right.
 
-    A model that knows nothing is worse than always naming the commonest class (or the mean) on rows that were left out,
+    On held-out rows, a model that knows nothing does worse than always naming the commonest class (or the mean),
     because the row's own label is missing among its voters. A map that shows no more than such a guess shows nothing.
     """
     return max(score, blind_score(y, classification=classification))
@@ -60,7 +60,7 @@ def target_score(y: Array, predicted: Array, *, classification: bool) -> float:
 
 
 def row_errors(y: Array, predicted: Array, *, classification: bool) -> FloatArray:
-    """Tell what each row takes from the score: 1 minus their mean is `target_score`, so that two can be paired."""
+    """Return what each row takes off the score: 1 minus their mean is `target_score`, so that two can be paired."""
     truth, guess = (np.asarray(values).reshape(len(values), -1) for values in (y, predicted))
     if classification:
         return np.asarray((truth != guess).mean(axis=1))
@@ -120,10 +120,10 @@ def judge_separation(
     knower: str = "the forest",
     also: float = -np.inf,
 ) -> tuple[float, float]:
-    """Set a forest's score on rows out of bag, or another model's, beside the map's, and warn if that shows more.
+    """Compare the map's score with a forest's on out-of-bag rows, or another model's, and warn if the map shows more.
 
     Returns the score, and what the map shows beyond it, or beyond a blind guess if that is better. `also` is the score
-    of a second model that the map was made with: what that has earned is no cause for a warning.
+    of a second model that the map was made with: what that model has earned is no reason to warn.
     """
     if not left_out.any():
         return float("nan"), float("nan")
@@ -141,7 +141,7 @@ def judge_separation(
 
 
 def is_unearned(shown: float, score: float, y: Array, *, classification: bool, groups: IntArray | None = None) -> bool:
-    """Tell whether a map shows more of a target than was learned of it, by more than chance."""
+    """Return whether a map shows more of a target than was learned about it, by more than chance."""
     earned = earned_score(score, y, classification=classification)
     deviation = np.sqrt(max(earned * (1.0 - earned), 0.0)) if classification else 0.5
     return bool(shown - earned > _MORE_THAN_EARNED + 2.0 * deviation / np.sqrt(n_units(groups, len(y))))

@@ -1,4 +1,4 @@
-"""How well a map keeps classes: apart where the labels differ, and placed as in the data.
+"""How well a map keeps classes: separate where the labels differ, and arranged as in the data.
 
 ============================  ==============================================================================
 function                      meaning
@@ -13,7 +13,7 @@ function                      meaning
 ============================  ==============================================================================
 
 Every one depends on the partition into classes alone, never on the labels' names or order. A map that separates classes
-which the data does not separate scores well here too: read these beside the measures that know the data.
+which the data does not separate scores well here, too: read these together with the measures that know the data.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _MAX_ITER = 1000
 #: Neighbour whose median distance is the scale of a class, and the multiple of it that still links two of its rows.
 _SCALE_NEIGHBOR = 5
 _LINK_SCALES = 3.0
-#: A piece counts if it holds at least one in this many rows of its class.
+#: A piece counts if it holds at least one row in this many of its class.
 _PIECE_ONE_IN = 10
 
 
@@ -64,9 +64,9 @@ def centroid_triplet_accuracy(X: ArrayLike, Y: ArrayLike, y: ArrayLike) -> float
     """Share of triplets of class centres whose order of distances the map keeps.
 
     For every class i and every pair of other classes j, k: is the centre of i nearer to that of j than to that of k
-    in the map exactly when it is so in the data? A triplet that is tied in the data states no order and is left
-    out; one that is tied in the map alone counts one half, so that a map which puts all in one place scores as
-    chance does, 0.5.
+    in the map exactly when it is so in the data? A triplet that is tied in the data states no order and is left out;
+    one that is tied only in the map counts one half, so that a map with everything in one place scores like chance,
+    0.5.
 
     Parameters
     ----------
@@ -214,10 +214,10 @@ def knn_accuracy(
         Coordinates and labels of other rows, placed in the same map: these are then predicted from the rows of `Y`.
         A label that `y` does not have can only be wrong.
     groups : array-like of shape (n,), default=None
-        Labels of rows that belong together, such as one patient's: neighbours of a row's own group have no vote, since
-        rows of one patient lie together even in an honest map. A missing label is a group of its own.
+        Labels of rows that belong together, such as one patient's: neighbours from a row's own group have no vote,
+        since rows of one patient lie together even in an honest map. A missing label is a group of its own.
     pointwise : bool, default=False
-        Return a value per point, 1.0 where the vote is right, in place of their mean.
+        Return one value per point, 1.0 where the vote is right, instead of the mean.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
 
@@ -315,12 +315,12 @@ def classification_error(
     test_size : float, default=0.2
         Share of points to predict.
     groups : array-like of shape (n,), default=None
-        Labels of rows that belong together, such as one patient's: whole groups are predicted, as near to `test_size`
-        as they allow, whatever their classes. A missing label is a group of its own.
+        Labels of rows that belong together, such as one patient's: whole groups are predicted, as close to `test_size`
+        as possible, whatever their classes. A missing label is a group of its own.
     random_state : int, RandomState, Generator or None, default=0
-        Draws the split. The default is a fixed one, so that several maps are judged on the same points.
+        Seed of the split. The default is fixed, so that several maps are judged on the same points.
     return_ci : bool, default=False
-        Also return the 95 % interval (Wilson) that comes from the finite number of test points, or of their groups.
+        Also return the 95 % interval (Wilson) due to the finite number of test points, or of their groups.
 
     Returns
     -------
@@ -362,11 +362,11 @@ def classification_error(
 
 
 def _stratified_split(labels: Classes, test_size: float, generator: np.random.Generator) -> tuple[IntArray, IntArray]:
-    """Draw the test rows of each class, as near to its share as whole rows allow; every class keeps a row to learn."""
+    """Draw the test rows of each class, as close to its share as possible; every class keeps a row to learn from."""
     chosen, debt = [], 0.0
     for code in range(labels.names.shape[0]):
         rows = generator.permutation(np.flatnonzero(labels.codes == code))
-        wanted = test_size * rows.shape[0] + debt  # what rounding took from one class goes to the next
+        wanted = test_size * rows.shape[0] + debt  # what rounding takes from one class goes to the next
         taken = int(min(max(round(wanted), 0), rows.shape[0] - 1))
         debt = wanted - taken
         chosen.append(rows[:taken])
@@ -407,7 +407,7 @@ def nmi(
     n_clusters : int, default=None
         Clusters; None takes the number of classes. With fewer distinct points than clusters each point is a cluster.
     n_init : int, default=10
-        Starts of k-means, of which the best is kept.
+        Number of starts of k-means; the best is kept.
     average : {"geometric", "arithmetic"}, default="geometric"
         Which mean of the two entropies divides; geometric is Strehl and Ghosh's definition.
     random_state : int, RandomState, Generator or None, default=0
@@ -434,7 +434,7 @@ def nmi(
     distinct, clusters = np.unique(coordinates, axis=0, return_inverse=True)
     if distinct.shape[0] > wanted:
         centred = coordinates - coordinates.mean(axis=0)
-        scale = np.abs(centred).max() or 1.0  # one number, so that tiny or huge coordinates cluster like others
+        scale = np.abs(centred).max() or 1.0  # a single factor, so that tiny or huge coordinates cluster like others
         # One OpenMP thread: with more, sums are added in another order and the last bits change.
         with threads(1):
             means = KMeans(wanted, n_init=n_init, random_state=as_seed(random_state))
@@ -475,7 +475,7 @@ def silhouette(
     pointwise : bool, default=False
         Return one value per point; exact only.
     sample : int, default=None
-        Average over this number of points drawn at random, each compared with all points; None takes all.
+        Average over this many random points, each compared with all points; None takes all.
     random_state : int, RandomState, Generator or None, default=None
         Draws the sample.
     return_ci : bool, default=False
@@ -558,21 +558,21 @@ def torn_classes(Y: ArrayLike, y: ArrayLike, *, return_classes: bool = False, n_
 
     1. It lies in pieces. Two of its rows are linked if their distance is at most r, which is 3 times the median, over
        the rows of the class, of the distance to the fifth nearest other row of the class. Rows that are linked,
-       directly or over others, form a piece (single linkage, cut at r), and at least two pieces hold 10 % of the class
-       each. Smaller pieces are ignored.
+       directly or through others, form a piece (single linkage, cut at r), and at least two pieces hold 10 % of the
+       class each. Smaller pieces are ignored.
     2. Another class is nearer. A row of another class lies nearer to one of these pieces than another of them does. The
        distance of two pieces, or of a piece and a row, is the smallest between their rows. Among more than two pieces
-       one may go from piece to piece, and only the widest gap on the best way counts: three pieces in a line with
-       narrow gaps between them do not make the first and the last lie far apart.
+       one may go from piece to piece, and only the widest gap on the best path counts: three pieces in a line with
+       narrow gaps between them do not put the first and the last far apart.
 
-    Only classes of at least six rows are judged, and the share is of these. Rows of smaller classes do count as rows of
-    another class. Where more than half of the rows of a class have five duplicates in it, r is 0 and each distinct
-    place is a piece.
+    Only classes of at least six rows are judged, and the share is that of these classes. Rows of smaller classes do
+    count as rows of another class. Where more than half of the rows of a class have five duplicates in it, r is 0 and
+    each distinct place is a piece.
 
     The measure sees whether classes are whole, not whether they are apart: a map that mixes all of them in one cloud
-    tears none, so read it beside `knn_accuracy`. It does not know the data either: a class that consists of several
-    groups may lie in pieces in a faithful map. In a map of one column, chance leaves gaps wider than r in a class of
-    some thousand rows.
+    tears none, so read it together with `knn_accuracy`. It does not know the data either: a class that consists of
+    several groups may lie in pieces in a faithful map. In a map of one column, chance leaves gaps wider than r in a
+    class of some thousand rows.
 
     Parameters
     ----------
@@ -627,7 +627,7 @@ class _Piece(NamedTuple):
     """One of several large pieces of a class."""
 
     rows: IntArray  # (m,): its places
-    way: float  # widest gap on the best way to another piece of the class; the greatest over these
+    way: float  # widest gap on the best path to another piece of the class; the maximum over these pieces
 
 
 def _large_pieces(places: FloatArray, counts: IntArray, rows: IntArray, n_jobs: int | None) -> list[_Piece]:
@@ -645,7 +645,7 @@ def _large_pieces(places: FloatArray, counts: IntArray, rows: IntArray, n_jobs: 
 
 
 def _linked(places: FloatArray, counts: IntArray, n_jobs: int | None) -> IntArray:
-    """Cut the single linkage of a class at its own scale; give each place the number of its piece."""
+    """Cut the single linkage of a class at its own scale; return the number of each place's piece."""
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -693,7 +693,7 @@ def _nearest_of_another(
 
 
 def _in_order(names: Array) -> Array:
-    """Sort labels; by their texts where they are of kinds that have no order among them."""
+    """Sort labels; by their texts if they are of kinds that cannot be compared."""
     try:
         return np.sort(names)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Does the map keep the variables that matter for the target, and which are they?
+"""Does the map keep the variables that matter for the target, and which variables are those?
 
 `variable_preservation` predicts each variable from the map with k nearest neighbours: if the map keeps a variable's
 structure, its coordinates suffice. `variable_ranking` orders the variables by what they say about the target, in

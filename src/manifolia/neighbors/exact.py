@@ -1,9 +1,9 @@
-"""Exact neighbours: products by BLAS say who may be near, a kernel measures those in double precision.
+"""Exact neighbours: BLAS products find the candidates, and a kernel measures those in double precision.
 
-Products are taken of the centred rows in single precision; a bound on their error decides who is measured
-(``manifolia.kernels.candidates``), so neither the block nor the precision of the products shows in the result. Where
-the rows lie so close together, compared with their spread, that single precision leaves too many candidates, the
-products are taken in double precision.
+Products of the centred rows are computed in single precision; a bound on their error decides which rows are measured
+(``manifolia.kernels.candidates``), so the result depends neither on the block nor on the precision of the products.
+Where the rows lie so close together, compared with their spread, that single precision leaves too many candidates,
+products are computed in double precision.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from manifolia.neighbors.rows import largest_value, measured, take, unit_scale
 
 _BLOCK_NUMBERS = 1 << 24  # products held by a thread at once: 64 MiB in single precision
 _LEAST_HEIGHT, _MOST_HEIGHT = 16, 384
-_CHUNK = 2048  # rows that are centred and multiplied at once, where there is no centred copy of all
+_CHUNK = 2048  # rows that are centred and multiplied at once, if there is no centred copy of all
 _COPY_BYTES = 1 << 26  # up to here a centred copy of all rows is kept during the search
 _CENTRE_ROWS = 1024  # any centre gives the same result; a few rows find one that is good enough
 #: Room for candidates: ties and the error of the products bring in more than k.
 _ROOM = 4
 _FEW, _FEW_DIFFERENCES = 1000, 2.0**25  # rows, and differences of numbers: a tenth of a second of one processor
-_SAFE = 2.0**100  # differences of numbers above it, or below its inverse, may leave the range of single precision
+_SAFE = 2.0**100  # differences of numbers above this, or below its inverse, may leave the range of single precision
 _WHOLE_BYTES = 1 << 27  # up to here all products are held at once, and half of them are computed: 5,800 rows
 _TRIAL, _TRIAL_AMONG = 32, 2048  # rows, and among how many, on which the precision of the products is chosen
 
@@ -36,7 +36,7 @@ def exact_neighbors(Q: Any, X: Any, k: int, *, metric: str, own: IntArray) -> tu
     m, n = Q.shape[0], X.shape[0]
     room = min(_ROOM * (k + 64), n)
     products: _Products | None = None
-    # Of few rows everyone is measured: the kernel that chooses whom to measure takes longer to compile than that.
+    # With few rows, all are measured: compiling the kernel that chooses candidates would take longer.
     few = n <= _FEW and not sp.issparse(X) and float(m) * n * X.shape[1] <= _FEW_DIFFERENCES
     if metric != "manhattan" and not few:
         exactly = sp.issparse(X) or _crowded(Q, X, k, room)
@@ -62,7 +62,7 @@ def exact_neighbors(Q: Any, X: Any, k: int, *, metric: str, own: IntArray) -> tu
 
 
 def search_need(n: int, d: int, k: int) -> float:
-    """Tell what the search for k neighbours of each of n rows takes: products, a centred copy, and what it returns."""
+    """Estimate what a search for k neighbours of each of n rows takes: products, a centred copy, the result."""
     height = min(_MOST_HEIGHT, _BLOCK_NUMBERS // n, -(-n // current_n_jobs()))
     products = 4.0 * n * n if 4 * n * n <= _WHOLE_BYTES else 4.0 * n * max(_LEAST_HEIGHT, height) * current_n_jobs()
     copy = 4.0 * n * d if 4 * n * d <= _COPY_BYTES else 0.0
@@ -71,13 +71,13 @@ def search_need(n: int, d: int, k: int) -> float:
 
 
 def _mirrored(G: FloatArray, part: slice) -> FloatArray:
-    """Return some rows of the products, whose entries left of the diagonal block stand above it."""
+    """Return some rows of the products; entries left of the diagonal block are found above it."""
     G[part, : part.start] = G[: part.start, part].T
     return G[part]
 
 
 def _crowded(Q: FloatArray, X: FloatArray, k: int, room: int) -> bool:
-    """Tell from some rows whether single precision leaves more candidates than there is room for."""
+    """Find out from some rows whether single precision leaves more candidates than there is room for."""
     some = X[:: max(1, X.shape[0] // _TRIAL_AMONG)]
     rows = take(Q, slice(0, None, max(1, Q.shape[0] // _TRIAL)))
     nobody = np.full(rows.shape[0], -1, dtype=np.int64)
@@ -94,7 +94,7 @@ def join(parts: list[tuple[IntArray, FloatArray]], k: int) -> tuple[IntArray, Fl
 
 
 class _Products(NamedTuple):
-    """Rows to multiply with, and how wrong a squared distance from their products can be."""
+    """Rows to multiply by, and how wrong a squared distance from their products can be."""
 
     X: Any
     copy: FloatArray | None  # centred and scaled, if all of it is kept
@@ -121,7 +121,7 @@ class _Products(NamedTuple):
     def shortlist(
         self, block: Any, own: IntArray, k: int, room: int, G: FloatArray | None = None
     ) -> tuple[IntArray, IntArray]:
-        """Return everyone who may be among the k nearest of each row of a block, whose products may be known."""
+        """Return all rows that may be among the k nearest of each row of a block, whose products may be known."""
         from manifolia.kernels import candidates as kernels
 
         if sp.issparse(block):
@@ -175,6 +175,7 @@ def _products(X: Any, dtype: Any) -> _Products:
 
         map_blocks(square, row_blocks(n, _CHUNK))
     # |fl(a·b) − a·b| ≤ d u/(1 − d u) ‖a‖‖b‖ and 2‖a‖‖b‖ ≤ ‖a‖² + ‖b‖²; centring and rounding the rows adds 8u of it.
-    # `eps` is 2u, which leaves room for the sums of squares. The floor is what gets lost below the least normal number.
+    # `eps` is 2u, which leaves room for the sums of squares. The floor is what is lost below the smallest normal
+    # number.
     error = (d + 16) * float(precision.eps)
     return found._replace(error=error, floor=(d + 16) * 4.0 * float(precision.tiny))

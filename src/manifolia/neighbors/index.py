@@ -1,9 +1,9 @@
 """The k nearest rows of every row, or of new rows: exact where that is quick, through inverted lists above.
 
-A row is never its own neighbour, but a duplicate of it is, at distance 0. Of rows at equal distance the one with the
-lower index comes first. Distances are measured from differences in double precision and returned in the dtype of the
-data. The neighbours of a row depend on that row and on the data alone: not on the rows asked for with it, not on
-`n_jobs`, and for a given `random_state` they are the same bits on every run.
+A row is never its own neighbour, but a duplicate of it is, at distance 0. Among rows at equal distance, the one with
+the lower index comes first. Distances are computed from differences in double precision and returned in the dtype of
+the data. The neighbours of a row depend only on that row and on the data: not on the other rows of the query, not on
+`n_jobs`, and for a given `random_state` they have the same bits on every run.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ METRICS = ("euclidean", "cosine", "manhattan", "precomputed")
 #: Multiplications up to which "auto" searches exactly: about a second on two cores.
 _EXACT_WORK = {"euclidean": 4e10, "cosine": 4e10, "manhattan": 8e9}
 _PAIR_WORK = 32  # what choosing candidates costs per pair, in multiplications
-_JUDGES = 256  # rows whose exact neighbours are found to choose the effort of an approximate search
+_JUDGES = 256  # rows whose exact neighbours decide the effort of an approximate search
 _ENOUGH = 0.985  # "auto" searches exactly where the lists find a smaller share of the judges' neighbours
 _SCAN_COST = 3  # a multiplication in the lists takes about as long as three in a large product
-_MEASURE_COST = 8  # and one of a candidate that is measured, row by row in double precision, longer than eight
+_MEASURE_COST = 8  # and one for a candidate, measured row by row in double precision, longer than eight
 
 
 class Neighbors(NamedTuple):
@@ -43,7 +43,7 @@ class Neighbors(NamedTuple):
     indices : ndarray of intp of shape (n, k)
         Rows of the data.
     distances : ndarray of shape (n, k)
-        In the dtype of the data, never falling along a row.
+        In the dtype of the data, never decreasing along a row.
     """
 
     indices: IntArray
@@ -65,7 +65,7 @@ def kneighbors(
     ----------
     X : array-like or sparse matrix of shape (n, d), or (n, n) with metric="precomputed"
         The data, without missing values. Sparse data is never made dense as a whole; the Manhattan distance needs dense
-        data. Precomputed distances may be sparse: what is not stored is not a neighbour, a stored zero is one.
+        data. Precomputed distances may be sparse: an entry that is not stored is not a neighbour, a stored zero is.
     k : int
         Neighbours per row, at most n − 1: a row is not its own neighbour. A duplicate of a row is, at distance 0.
     metric : {"euclidean", "cosine", "manhattan", "precomputed"}, default="euclidean"
@@ -75,7 +75,7 @@ def kneighbors(
         neighbours of a sample of rows. "auto": exact for data small enough for about a second of work, or where the
         lists would not be quicker.
     random_state : int, RandomState, Generator or None, default=None
-        Seed of the inverted lists; an exact search draws nothing.
+        Seed of the inverted lists; an exact search is not random.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
 
@@ -105,7 +105,7 @@ def kneighbors(
 
 
 class NeighborIndex:
-    """Rows, made ready to be searched for neighbours of their own and of new rows.
+    """Rows, ready to be searched for their own neighbours and those of new rows.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ class NeighborIndex:
         Returns
         -------
         Neighbors
-            Of shape (n, k).
+            Indices and distances of shape (n, k).
         """
         _check_k(k)
         if k >= self.n_rows:
@@ -204,7 +204,7 @@ class NeighborIndex:
         Parameters
         ----------
         X : array-like or sparse matrix of shape (m, d), or (m, n) with metric="precomputed"
-            New rows, brought to the dtype of the index; or their distances to the rows of the index.
+            New rows, converted to the dtype of the index; or their distances to the rows of the index.
         k : int
             Neighbours per row, at most n.
         n_jobs : int or None, default=None
@@ -213,7 +213,7 @@ class NeighborIndex:
         Returns
         -------
         Neighbors
-            Of shape (m, k).
+            Indices and distances of shape (m, k).
         """
         _check_k(k)
         if k > self.n_rows:
@@ -227,7 +227,7 @@ class NeighborIndex:
         return self._search(rows, None, k, np.full(rows.shape[0], -1, dtype=np.int64), n_jobs)
 
     def recall(self, k: int) -> float:
-        """Tell which share of the true neighbours the search finds.
+        """Compute the share of the true neighbours that the search finds.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class NeighborIndex:
         Returns
         -------
         float
-            1 for an exact search; else the share found for a sample of at most 256 rows.
+            1 for an exact search; otherwise the share found for a sample of at most 256 rows.
         """
         _check_k(k)
         with threads(self.n_jobs):
@@ -245,7 +245,7 @@ class NeighborIndex:
         return 1.0 if effort is None else effort.recall
 
     def _matching(self, X: Any) -> Any:
-        """Bring new rows into the form of the index: width, dtype, dense or sparse."""
+        """Convert new rows to the form of the index: width, dtype, dense or sparse."""
         if X.shape[1] != self.n_features:
             raise ParameterError(
                 f"X has {X.shape[1]} columns and the index was built with {self.n_features}. Pass the same columns in "
@@ -279,7 +279,7 @@ class NeighborIndex:
             Z = self._Z[self._judges]
             effort = choose_effort(self._X, Z, self._lists, self._judges, k, metric=self.metric)
             scan = effort.n_probes / self._lists.n_lists * Z.shape[1] * _SCAN_COST
-            # Of many columns of noise nearly all rows are candidates; an exact search measures little more than k.
+            # With many columns of noise, nearly all rows are candidates; an exact search measures little more than k.
             terms = _terms(self._X)
             measuring = (effort.n_candidates - k) / self.n_rows * terms * _MEASURE_COST
             is_worth_it = effort.recall >= _ENOUGH and scan + measuring < terms + _PAIR_WORK

@@ -2,8 +2,8 @@
 
 Rows are projected on at most 64 directions of largest variance, cut into 2 √n lists by k-means, and a row is compared
 with the members of the lists whose centres are nearest to it. The best candidates are measured in the full space. How
-many lists are probed and how many candidates are measured is not guessed: for some of the rows the exact neighbours are
-found, and the least effort is taken that would have found 98.7 % of them.
+many lists are probed and how many candidates are measured is not guessed: the exact neighbours of some of the rows are
+found, and the least effort that would have found 98.7 % of them is used.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ _MOST_DIRECTIONS = 64
 _DIRECT_FEATURES = 96  # up to here projecting saves less than it loses
 _SAMPLE = 4096  # rows from which the directions are found
 _OVERSAMPLE, _POWER_STEPS = 8, 3  # of the randomised subspace iteration
-_TRAIN_PER_LIST, _TRAIN_STEPS = 32, 5  # k-means: rows a list, steps; more of either finds hardly better lists
+_TRAIN_PER_LIST, _TRAIN_STEPS = 32, 5  # k-means: rows per list, and steps; more of either hardly improves the lists
 _BLOCK = 1024
 #: Shares of the true neighbours that must lie in the probed lists, and then among the candidates: together 0.987.
-#: Candidates are the cheaper of the two: on MNIST 0.99 takes 15 lists where 0.994 takes 22.
+#: Candidates are the cheaper of the two: on MNIST, 0.99 takes 15 lists and 0.994 takes 22.
 _IN_LISTS, _IN_CANDIDATES = 0.99, 0.997
 
 
@@ -49,7 +49,7 @@ class InvertedLists(NamedTuple):
 class Effort(NamedTuple):
     """How hard to search, and what it finds."""
 
-    n_probes: int  # Lists to look into
+    n_probes: int  # Lists to probe
     n_candidates: int  # Members to measure
     recall: float  # Share of the true neighbours found for the rows on which the effort was chosen
 
@@ -106,7 +106,7 @@ def _gram_times(sample: Any, mean: FloatArray, basis: FloatArray) -> FloatArray:
 
 
 def project(X: Any, lists: InvertedLists) -> FloatArray:
-    """Bring rows into the lists' coordinates, each row by itself."""
+    """Convert rows to the lists' coordinates, each row on its own."""
     return _project(X, lists.directions, lists.shift, lists.scale)
 
 
@@ -129,7 +129,7 @@ def _as_one_list(rows: FloatArray) -> tuple[Any, ...]:
 
 
 def _pack(Z: FloatArray, labels: IntArray, centres: FloatArray) -> tuple[Any, ...]:
-    """Put the members of every list into panels of their own, as differences from its centre."""
+    """Put the members of every list into separate panels, as differences from its centre."""
     from manifolia.kernels.ivf import WIDTH
 
     order = np.argsort(labels, kind="stable")
@@ -172,9 +172,9 @@ def _nearest_centres(Z: FloatArray, centres: tuple[Any, ...], n_probes: int) -> 
 
 
 def _visits(probes: IntArray) -> IntArray:
-    """Return list and row of each visit, in the order of the lists, but every row's nearest list before all others.
+    """Return list and row of each visit, in the order of the lists, but with every row's nearest list first.
 
-    The nearest list has most of a row's neighbours: with those known, few members of other lists are candidates.
+    The nearest list has most of a row's neighbours: once those are known, few members of other lists are candidates.
     """
     parts = []
     for chosen in (probes[:, :1], probes[:, 1:]):
@@ -186,7 +186,7 @@ def _visits(probes: IntArray) -> IntArray:
 def _candidates(
     Z: FloatArray, lists: InvertedLists, own: IntArray, probes: IntArray, n_candidates: int, k: int
 ) -> tuple[IntArray, IntArray]:
-    """Return the best members of some lists; where they are fewer than k, everyone is a candidate."""
+    """Return the best members of some lists; if there are fewer than k, all rows are candidates."""
     candidates, counts = _scan(Z, _visits(probes), lists.members, own, n_candidates)
     counts[counts < k] = -1
     return candidates, counts
@@ -197,7 +197,7 @@ def search_lists(
 ) -> tuple[IntArray, FloatArray]:
     """Find about the k nearest rows of `X`; distances are exact."""
     probes = _nearest_centres(Z, lists.centres, effort.n_probes)
-    # Rows of one list look into the same lists and measure the same rows: one after the other they find them in cache.
+    # Rows of one list probe the same lists and measure the same rows: processed in sequence, they find them in cache.
     order = np.argsort(probes[:, 0], kind="stable")
 
     def run(part: slice) -> tuple[IntArray, FloatArray]:
@@ -235,13 +235,13 @@ def choose_effort(X: Any, Z: FloatArray, lists: InvertedLists, judges: IntArray,
 
 
 def _least(values: IntArray, share: float) -> int:
-    """Return the least value that this share of all values does not exceed."""
+    """Return the smallest value that this share of all values does not exceed."""
     return int(np.sort(values)[int(np.ceil(share * values.size)) - 1])
 
 
 def _places(truth: IntArray, candidates: IntArray, counts: IntArray) -> IntArray:
-    """Return where each true neighbour stands among the candidates, or how many there may be if it does not."""
-    places = np.zeros_like(truth)  # with everyone a candidate, all are found
+    """Return the rank of each true neighbour among the candidates, or how many there may be if it is not among them."""
+    places = np.zeros_like(truth)  # if all rows are candidates, all are found
     for row in np.flatnonzero(counts >= 0):
         listed = candidates[row, : counts[row]]
         by_number = np.argsort(listed)

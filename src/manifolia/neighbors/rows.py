@@ -1,8 +1,8 @@
-"""Rows in the form in which distances are measured, and the measuring itself.
+"""Rows in the form in which distances are computed, and the computation itself.
 
-Euclidean and Manhattan distances take the rows as they are. For the cosine distance every row is brought to length 1
-and gets one more feature, which is 1 where all others are 0: half the squared Euclidean distance is then 1 − cos, a row
-of zeros is at distance 1 from every other row and at distance 0 from another row of zeros.
+Euclidean and Manhattan distances use the rows as they are. For the cosine distance every row is scaled to length 1 and
+gets one more feature, which is 1 if all others are 0: half the squared Euclidean distance is then 1 − cos, a row of
+zeros is at distance 1 from every other row and at distance 0 from another row of zeros.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MANHATTAN = 1  # the kernel's number of the metric; 0 is Euclidean
 
 
 def check_rows(X: Any, metric: str, *, name: str = "X") -> Any:
-    """Check data at the door."""
+    """Check data on entry."""
     if sp.issparse(X) and metric == "manhattan":
         raise ParameterTypeError(
             f"{name} is a sparse matrix and metric='manhattan' measures dense data only. Pass {name}.toarray() if it "
@@ -52,15 +52,15 @@ def largest_value(X: Any) -> float:
 
 
 def unit_scale(largest: float) -> float:
-    """Return the power of two, so that scaling rounds nothing, that brings values up to this one below 1.
+    """Return the power of two (so that scaling does not round) that brings values up to this one below 1.
 
-    Of values below the least normal number it brings the largest near 1 as far as a double can.
+    For values below the smallest normal number it brings the largest as close to 1 as a double can.
     """
     return float(np.ldexp(1.0, min(-int(np.frexp(largest)[1]), _MOST_EXPONENT))) if largest > 0.0 else 1.0
 
 
 def prepare(X: Any, metric: str) -> Any:
-    """Bring checked rows into the form that `measured` needs."""
+    """Convert checked rows to the form that `measured` needs."""
     if metric != "cosine":
         return X
     if sp.issparse(X):
@@ -101,7 +101,7 @@ def measured(
     """Measure candidates in double precision and keep the k nearest, by (distance, index)."""
     from manifolia.kernels import candidates as kernels
 
-    # With fewer candidates than neighbours, the rest would be whatever memory holds: everyone is one, then.
+    # With fewer candidates than neighbours, the rest would be whatever memory holds: then all rows are candidates.
     counts = np.where(counts < k, -1, counts)
     indices = np.full((own.shape[0], k), -1, dtype=np.intp)
     distances = np.empty((own.shape[0], k))

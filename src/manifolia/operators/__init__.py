@@ -1,4 +1,4 @@
-"""Operators: affinities turned into walks, how long to walk, and how far apart two rows are after it."""
+"""Operators: affinities turned into walks, how long to walk, and how far apart two rows are afterwards."""
 
 from manifolia._core.lazy import attach
 

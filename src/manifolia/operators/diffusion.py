@@ -54,7 +54,7 @@ def power(P: FloatArray, t: int) -> FloatArray:
     for bit in range(1, t.bit_length()):
         square = fixed_gemm(square, square)
         if (t >> bit) & 1:
-            # P itself is the first factor where t is odd; else the first square that counts is.
+            # P itself is the first factor if t is odd; otherwise it is the first square that counts.
             result = fixed_gemm(result, square) if (t & ((1 << bit) - 1)) else square
     return result
 

@@ -1,7 +1,7 @@
-"""How long to walk: the von Neumann entropy of the walk after t steps and the place where it stops falling fast.
+"""How long to walk: the von Neumann entropy of the walk after t steps, and the point where it stops falling fast.
 
 H(t) = −Σ η_i log η_i with η_i = |λ_i|ᵗ / Σ_j |λ_j|ᵗ (Moon et al. 2019; step 3 of RF-PHATE, Algorithm 1). It starts near
-log n, falls while noise is filtered out, rests near log k where k well separated groups keep their own walkers, and
+log n, falls while noise is filtered out, stays near log k while k well separated groups keep their own walkers, and
 ends at 0 (or at the logarithm of the number of pieces the walk cannot leave).
 """
 
@@ -17,7 +17,7 @@ RULES = ("slowdown", "log-chord", "chord", "two-lines")
 
 #: "slowdown": the walk is long enough when a step lowers the entropy by less than this share of the steepest step.
 _SLOW = 1 / 3
-#: A curve that falls by less than this, in nats, falls by rounding only.
+#: A curve that falls by less than this, in nats, falls only by rounding.
 _FLAT = 1e-9
 
 
@@ -34,7 +34,7 @@ def von_neumann_entropy(eigenvalues: FloatArray, t_max: int = 100) -> FloatArray
     Returns
     -------
     ndarray of shape (t_max,)
-        H(1), …, H(t_max): never rises.
+        H(1), …, H(t_max), which never rises.
     """
     t_max = check_number(t_max, "t_max", low=1, integer=True)
     sizes = np.sort(np.abs(np.asarray(eigenvalues, dtype=np.float64)))[::-1]
@@ -56,11 +56,11 @@ def choose_t(entropy: FloatArray, *, rule: str = "slowdown", t_min: int = 2, t_m
     entropy : ndarray of shape (t,)
         H(1), H(2), …
     rule : {"slowdown", "log-chord", "chord", "two-lines"}, default="slowdown"
-        ``"slowdown"``: the first step, after the steepest, that lowers the entropy by less than a third of what the
-        steepest did; it needs no end of the curve. ``"chord"``: the point farthest below the line from the first to
-        the last point. ``"log-chord"``: the same with t on a logarithmic axis. ``"two-lines"``: the break of the best
-        fit by two straight lines, as in PHATE; where k separate groups make a second knee it jumps between the two
-        with the length of the curve.
+        ``"slowdown"``: the first step after the steepest that lowers the entropy by less than a third of what the
+        steepest did; it does not depend on where the curve ends. ``"chord"``: the point farthest below the line from
+        the first to the last point. ``"log-chord"``: the same with t on a logarithmic axis. ``"two-lines"``: the break
+        of the best fit by two straight lines, as in PHATE; where k separate groups make a second knee it jumps between
+        the two with the length of the curve.
     t_min : int, default=2
         The smallest answer.
     t_max : int, default=50
@@ -91,7 +91,7 @@ def choose_t(entropy: FloatArray, *, rule: str = "slowdown", t_min: int = 2, t_m
 
 
 def _two_lines(steps: FloatArray, curve: FloatArray) -> int:
-    """The break of the least-squares fit by two lines that share their break, all breaks tried, by running sums."""
+    """The break of the least-squares fit by two lines that meet there; all breaks are tried, by running sums."""
 
     def residuals(x: FloatArray, y: FloatArray) -> FloatArray:
         """Residual sum of squares of the line through the first k points, for every k."""

@@ -1,12 +1,12 @@
 """Landmarks: a large table diffuses on a few thousand groups of rows instead of on all of them.
 
-Rows are grouped round m landmarks by their leading diffusion coordinates. The groups form a chain of their own: the
+Rows are grouped around m landmarks by their leading diffusion coordinates. The groups form their own chain: the
 probability of going from group a to group b is what all rows of a send to all rows of b,
 
     K_ab = Σ_{i ∈ a} Σ_{j ∈ b} K_ij,   P_mm = K_mm with its rows divided by their sums
 
 (lumping; Kemeny and Snell 1960). From a forest's factors it is found leaf by leaf: neither K (n × n) nor K C (n × m)
-exists at any time. With every row its own landmark it is the exact walk.
+ever exists. If every row is its own landmark, it is the exact walk.
 
 Rows of a sparse graph of neighbours are grouped along the graph instead (`graph_landmarks`), and added up the same way.
 """
@@ -28,10 +28,11 @@ from manifolia.operators.spectrum import leading_vectors
 
 #: Landmarks that "auto" takes, and the number of rows up to which it needs none.
 AUTO_LANDMARKS = 2000
-#: Leading eigenvectors whose coordinates decide which landmark a row joins. With the 8 more of the subspace iteration
-#: they are 32 vectors: two of the blocks in which a forest's operator multiplies, one for each of two threads.
+#: Leading eigenvectors whose coordinates decide which landmark a row joins. With the 8 extra ones of the subspace
+#: iteration there are 32 vectors: two of the blocks in which a forest's operator multiplies, one for each of two
+#: threads.
 N_COORDINATES = 24
-#: Trees, rows and the least share of the rows by which these are found: one row in four.
+#: Trees, rows and the smallest share of the rows from which these are found: one row in four.
 _TREES, _ROWS, _ROWS_SHARE = 100, 50_000, 4
 
 
@@ -60,7 +61,7 @@ def choose_landmarks(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> Landmarks:
-    """Group rows round landmarks."""
+    """Group rows around landmarks."""
     drawn = as_generator(random_state).choice(coordinates.shape[0], size=n_landmarks, replace=False)
     nearest = nearest_landmark(coordinates, coordinates[np.sort(drawn)], n_jobs=n_jobs)
     used, labels = np.unique(nearest, return_inverse=True)
@@ -74,7 +75,7 @@ def landmark_chain(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> tuple[FloatArray, Landmarks]:
-    """Group the rows of an affinity round landmarks and add it up over the groups."""
+    """Group the rows of an affinity around landmarks and add it up over the groups."""
     generator = as_generator(random_state)
     with threads(n_jobs):
         landmarks = choose_landmarks(_coordinates(operator, generator), n_landmarks, random_state=generator)
@@ -82,11 +83,11 @@ def landmark_chain(
 
 
 def _coordinates(operator: ForestOperator, generator: np.random.Generator) -> FloatArray:
-    """Find the leading diffusion coordinates of all rows, from some of the trees and, of large tables, some rows.
+    """Find the leading diffusion coordinates of all rows, from some trees and, in large tables, some of the rows.
 
-    They decide who is grouped with whom, and nothing else: what groups send to one another is added up over all trees
-    and rows. Rows that were not among those for which the vectors were found get the vectors' mean under their
-    proximities to these, which is what a step of the walk makes of an eigenvector, but for its eigenvalue (Nyström).
+    They decide only which rows form a group: what groups send to one another is added up over all trees and rows. Rows
+    for which the vectors were not computed get the vectors' mean under their proximities to the others, which is what a
+    step of the walk makes of an eigenvector, up to its eigenvalue (Nyström).
     """
     whole = operator.of_trees(_TREES)
     n = whole.shape[0]
@@ -104,11 +105,11 @@ def _coordinates(operator: ForestOperator, generator: np.random.Generator) -> Fl
 
 
 def graph_landmarks(K: Sparse, n_landmarks: int, *, random_state: RandomState = None) -> Landmarks:
-    """Group rows round the landmark that is nearest along the graph of a sparse affinity.
+    """Group rows around the landmark that is nearest along the graph of a sparse affinity.
 
     Leading eigenvectors, by which `landmark_chain` groups rows, take hundreds of products to settle on a graph of few
-    neighbours, whose walk mixes slowly; on a forest's proximities two are enough. Shortest ways from all landmarks at
-    once are found in one pass (Dijkstra), O(n k log n). A step between two rows is 1 − log(K / max K) long.
+    neighbours, whose walk mixes slowly; on a forest's proximities two are enough. Shortest paths from all landmarks at
+    once are found in one pass (Dijkstra), O(n k log n). A step between two rows has length 1 − log(K / max K).
     """
     from scipy.sparse.csgraph import connected_components, dijkstra
 
@@ -117,7 +118,7 @@ def graph_landmarks(K: Sparse, n_landmarks: int, *, random_state: RandomState = 
     pairs = sp.coo_array(K)
     linked = (pairs.row != pairs.col) & (pairs.data > 0)
     length = 1.0 - np.log(pairs.data[linked] / pairs.data.max(initial=1e-300))
-    ends = pairs.row[linked].astype(np.int32), pairs.col[linked].astype(np.int32)  # the oldest SciPy takes no others
+    ends = pairs.row[linked].astype(np.int32), pairs.col[linked].astype(np.int32)  # for the oldest SciPy
     graph = sp.csr_array(sp.coo_array((length, ends), shape=(n, n)))
     distance, _, nearest = dijkstra(graph, directed=False, indices=seeds, min_only=True, return_predecessors=True)
     lost = np.isinf(distance)

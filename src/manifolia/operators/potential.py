@@ -20,8 +20,8 @@ from manifolia._core.validate import check_number, check_option
 #: Transforms of the walk's probabilities.
 POTENTIALS = ("log", "sqrt")
 
-#: Added before the logarithm, in units of the uniform probability 1/n: RF-PHATE's constant 1e-7 is not scale free,
-#: since the entries themselves shrink like 1/n.
+#: Added before taking the logarithm, in units of the uniform probability 1/n: RF-PHATE's constant 1e-7 is not
+#: scale-free, since the entries themselves shrink like 1/n.
 _FLOOR = 1e-7
 
 
@@ -55,7 +55,7 @@ def potential_distances(U: FloatArray, *, n_jobs: int | None = None) -> FloatArr
         Symmetric to the bit, zero diagonal.
     """
     with threads(n_jobs):
-        # The column means drop out of every difference; without them the squares are small and little is cancelled.
+        # The column means drop out of every difference; without them the squares are small and little cancels.
         centred = U - U.mean(axis=0)
         squares = np.einsum("ij,ij->i", centred, centred)
         D = np.empty((U.shape[0], U.shape[0]))

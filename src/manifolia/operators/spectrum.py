@@ -1,7 +1,7 @@
 """Eigenvalues of a walk, from its symmetric conjugate.
 
 A walk P = D⁻¹ K with symmetric K has the eigenvalues of D^(−1/2) K D^(−1/2), which is symmetric. A directed kernel
-(RF-GAP) is made symmetric first, K_s = (K + Kᵀ) / 2: its eigenvalues then are those of the walk that may also go back.
+(RF-GAP) is symmetrised first, K_s = (K + Kᵀ) / 2: its eigenvalues are then those of the walk that may also go back.
 RF-GAP has a zero diagonal and so negative eigenvalues; entropy takes their size.
 """
 
@@ -79,8 +79,8 @@ def orthonormal_basis(A: FloatArray, *, n_jobs: int | None = None) -> FloatArray
     """Orthonormalise the columns of a tall matrix, on all threads.
 
     Cholesky's factor of AᵀA, twice: once leaves an error of the condition number squared, the second removes it
-    (Fukaya et al. 2014). LAPACK's own factorisation, on one thread and several times slower, is for the columns that
-    this cannot part, whose condition number is above about 1e7.
+    (Fukaya et al. 2014). LAPACK's own factorisation, on one thread and several times slower, is used for columns that
+    this cannot separate, with a condition number above about 1e7.
     """
     from scipy.linalg import solve_triangular
 

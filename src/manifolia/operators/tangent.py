@@ -1,4 +1,4 @@
-"""Tangent spaces: weighted local principal component analysis, kept as numbers of the neighbours (Eq. 2 and 3).
+"""Tangent spaces: weighted local principal component analysis, stored as coordinates of the neighbours (Eq. 2 and 3).
 
 With weights w_j of the k neighbours of a point (they sum to 1) and their centre μ, the local data matrix has the rows
 √w_j (x_j − μ). Its k × k Gram matrix gives the singular values σ_l and left vectors U, and with them everything else:
@@ -21,10 +21,10 @@ d_i     least number of directions that capture a share of the variance       (n
 d       median of d_i                                                         scalar
 ======  ====================================================================  =========
 
-Departures from the paper. It centres at the point itself: the first direction is then mostly the one from the point to
-the middle of its neighbours, which is the point's own noise; ``center="point"`` gives that. It leaves the weights
-unnormalised, so that σ² depends on their sum. Directions carry no sign of their own: the neighbour with the largest
-size of t_jl gets a positive coordinate.
+Departures from the paper. The paper centres at the point itself: the first direction is then mostly the one from the
+point to the middle of its neighbours, which is the point's own noise; ``center="point"`` does that. It leaves the
+weights unnormalised, so that σ² depends on their sum. Directions have no sign of their own: the neighbour with the
+largest absolute t_jl gets a positive coordinate.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from manifolia.exceptions import ParameterError
 
 _BLOCK_NUMBERS = 1 << 20  # numbers of Gram matrices that a thread holds at once
 _GATHERED = 1 << 22  # numbers of neighbours' features that a thread gathers at once
-_MOST_ROWS = 512  # per piece of work: what a piece computes with stays in the cache
+_MOST_ROWS = 512  # per piece of work: its working set stays in the cache
 #: Eigenvalues below this share of the sum are rounding errors of the Gram matrix.
 _ROUNDING = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 
@@ -61,7 +61,7 @@ class TangentSpaces(NamedTuple):
     dim: int  # d: the median of d_i, at least 1
 
     def fit_together(self, n: int) -> bool:
-        """Tell whether arrays that came from a file fit together, of n points among themselves."""
+        """Return whether arrays that came from a file fit together, of n points among themselves."""
         k, m = self.coordinates.shape[1:]
         shapes = self.indices.shape == self.weights.shape == (n, k) and self.dims.shape == (n,)
         shapes = shapes and self.coordinates.shape == (n, k, m) and self.singular_values.shape == (n, m) and k < n
@@ -97,9 +97,9 @@ def tangent_spaces(
     captured : float, default=0.8
         Share of a neighbourhood's variance that the directions counted in `dims` capture.
     max_dim : int, default=7
-        Directions kept at most.
+        Maximum number of directions kept.
     dim : int, default=None
-        Dimension d, if it is known already, as for new rows; None takes the median of `dims`.
+        Dimension d, if it is already known, as for new rows; None takes the median of `dims`.
     n_jobs : int or None, default=None
         Threads; the result does not depend on it.
 
@@ -142,7 +142,7 @@ def tangent_spaces(
         G = _gram(Q, X, nearest, part)
         found = _local_pca(G, w[part], m, center=center, captured=captured, rounding=rounding)
         coordinates, sigma[part], dims[part] = found
-        T[part] = np.clip(coordinates, -top, top)  # directions that rounding alone made may leave single precision
+        T[part] = np.clip(coordinates, -top, top)  # directions due to rounding alone may leave single precision
 
     height = min(_MOST_ROWS, max(1, _BLOCK_NUMBERS // (k * k)))
     map_blocks(run, row_blocks(n, height), n_jobs=n_jobs)
@@ -152,7 +152,7 @@ def tangent_spaces(
 
 
 def _checked(X: Any, Q: Any, indices: IntArray, weights: FloatArray) -> tuple[IntArray, FloatArray]:
-    """Check neighbours, their weights and the points: kernels index with them and do not look."""
+    """Check neighbours, their weights and the points: kernels index with them unchecked."""
     nearest, w = np.asarray(indices), np.ascontiguousarray(weights, dtype=np.float64)
     if nearest.dtype.kind not in "iu" or nearest.ndim != 2 or nearest.shape != w.shape or nearest.shape[1] == 0:
         raise ParameterError(

@@ -1,7 +1,7 @@
 """From an affinity to potential distances: steps 2 to 6 of RF-PHATE's Algorithm 1, which are those of PHATE.
 
-K is made a Markov operator, the entropy of its spectrum says how many steps to take unless that is given, and rows
-are compared by the potential of where the walk leads.
+K is turned into a Markov operator, the entropy of its spectrum says how many steps to take unless that is given, and
+rows are compared by the potential of where the walk leads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from manifolia.operators.entropy import choose_t, von_neumann_entropy
 from manifolia.operators.potential import potential, potential_distances
 from manifolia.operators.spectrum import eigenvalues
 
-#: n × n arrays of doubles that exist together on the way.
+#: n × n arrays of doubles that exist at the same time.
 SQUARE_ARRAYS = 6
 
 

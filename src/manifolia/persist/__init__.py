@@ -2,8 +2,8 @@
 
 `save` takes a model apart into plain parts (`graph`), of which skops writes the objects and this package the trees of
 forests (`trees`), and puts both with a JSON header into one sealed archive (`archive`). `load` goes the same way back
-and believes nothing: the seal, the sizes, the types (`allowed`) and every number that compiled code would use as an
-index are checked before anything is built from them; what may be built, `build` builds without skops.
+and trusts nothing: the seal, the sizes, the types (`allowed`) and every number that compiled code would use as an index
+are checked before anything is built from them; `build` then builds the objects without skops.
 """
 
 from manifolia.persist.files import load, save

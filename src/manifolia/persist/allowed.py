@@ -1,16 +1,16 @@
 """What a model file may hold. A class that is not named here, or by the caller, is neither saved nor loaded.
 
-A class of this library joins by one line in `OWN`: the id that stands in files, and where the class lives today. Ids
-never change, so that modules may move. An estimator's id is the name by which users import it; what its fitted state
-holds is ``manifolia.state.*``: named tuples, or objects with attributes.
+A class of this library is added by one line in `OWN`: the id used in files, and where the class lives today. Ids never
+change, so that modules may move. An estimator's id is the name by which users import it; what its fitted state holds is
+``manifolia.state.*``: named tuples, or objects with attributes.
 
-``__getstate__`` of such a class leaves out what is not saved; it computes nothing. If compiled code uses arrays of the
+``__getstate__`` of such a class leaves out what is not saved, and computes nothing. If compiled code uses arrays of the
 state as indices, the class has a method ``_check_restored(self)`` (an object that an estimator holds:
 ``check_restored``), which raises ``ValueError`` if they do not fit together; `load` calls it.
 
-Of scikit-learn, only estimators whose fitted state is read by NumPy, which checks bounds, are named, and trees, which
-`manifolia.persist.trees` checks. Support vector machines, gradient boosting and nearest neighbours hand their arrays to
-compiled code that does not look.
+From scikit-learn, only estimators whose fitted state is read by NumPy, which checks bounds, are listed, and trees,
+which `manifolia.persist.trees` checks. Support vector machines, gradient boosting and nearest neighbours pass their
+arrays to compiled code that does not check them.
 """
 
 from __future__ import annotations
@@ -91,10 +91,10 @@ TREES = frozenset(
     for name in ("DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor")
 )
 
-#: Its sparse output is built from sizes that it remembers, and that are checked.
+#: Its sparse output is built from remembered sizes, which are checked.
 ONE_HOT = "sklearn.preprocessing._encoders.OneHotEncoder"
 
-#: Whoever uses one takes its steps apart.
+#: These consist of steps, which are checked one by one.
 PIPELINE = "sklearn.pipeline.Pipeline"
 
 _TRANSFORMERS = frozenset(
@@ -136,7 +136,7 @@ _LINEAR = frozenset(
     }
 )
 
-#: Every class of another library of which a file may hold an instance with attributes.
+#: Every class of another library that a file may hold as an instance with attributes.
 OBJECTS = FORESTS | TREES | _TRANSFORMERS | _LINEAR
 
 #: Classes that may stand for themselves, such as ``OneHotEncoder(dtype=numpy.float64)``.
@@ -156,7 +156,7 @@ def full_name(kind: type) -> str:
 
 
 def id_of(kind: type) -> str:
-    """Return the name of a class in files: its id, or of another library's class where it lives."""
+    """Return the name of a class in files: its id, or the full name of another library's class."""
     return _IDS.get(full_name(kind), full_name(kind))
 
 

@@ -9,8 +9,8 @@ member                 holds
 =====================  ==============================================================================================
 
 The archive's comment is ``manifolia-sha256:`` and the SHA-256 of all bytes before it, so that a file that was cut off
-or altered anywhere is told from a whole one. Whoever makes a file by hand can compute both checksums: they tell damage,
-not origin.
+or altered anywhere is recognised. Whoever makes a file by hand can compute both checksums: they detect damage, not
+forgery.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ INNER = re.compile(r"schema\.json|[0-9]{1,20}\.npy")
 
 _SEAL = b"manifolia-sha256:"
 _DIGEST = 64  # hexadecimal digits
-_LEVEL = 3  # of compression: 500 trees of 1900 nodes in 1.8 s and a sixth; level 6 takes twice as long for a tenth less
-_MOST_DEFLATED = 1032  # deflate cannot make more bytes than this out of one
+_LEVEL = 3  # of compression: 500 trees of 1900 nodes in 1.8 s, to a sixth; level 6: twice as long, a tenth less
+_MOST_DEFLATED = 1032  # deflate cannot expand one byte to more than this
 _MOST_HEADER = 2**20
-_MOST_END = 2**16 + 42  # bytes at the end of an archive that tell where its list of members is
+_MOST_END = 2**16 + 42  # bytes at the end of an archive that say where its list of members is
 _NPY_START = 12_000  # more than numpy's longest header
 _CHUNK = 2**20
 _KINDS = "biufcUSMm"  # of arrays: no objects, no records
-_OBJECT = 2**11  # bytes that an object takes while it is read: 1.2 KB measured, with skops' own record of it
-_MOST_OBJECTS = 150_000  # the preparation of a table of 15,000 columns; more only in a file that is large itself
-_PACKED_OBJECT = 3  # bytes of an object in a file: six measured, and 0.1 where all are the same
+_OBJECT = 2**11  # bytes that an object takes while it is read: 1.2 KB measured, including skops' own record of it
+_MOST_OBJECTS = 150_000  # enough to prepare a table of 15,000 columns; more only in a file that is itself large
+_PACKED_OBJECT = 3  # bytes of an object in a file: six measured, 0.1 if all are the same
 
 
 class Content(NamedTuple):
@@ -68,7 +68,7 @@ def write(path: Path, content: Content) -> None:
     Parameters
     ----------
     path : Path
-        Where to. A file that is there is replaced when the new one is complete.
+        Where to write. An existing file is replaced when the new one is complete.
     content : Content
         What to write; the checksum is added to the header.
     """
@@ -83,7 +83,7 @@ def write(path: Path, content: Content) -> None:
             archive.comment = _SEAL + b"0" * _DIGEST
             archive.writestr(zipfile.ZipInfo(HEADER), json.dumps(header, indent=1).encode())
             for name, data in members.items():
-                packed = zipfile.ZIP_STORED if name == GRAPH else zipfile.ZIP_DEFLATED  # the graph is packed already
+                packed = zipfile.ZIP_STORED if name == GRAPH else zipfile.ZIP_DEFLATED  # the graph is compressed
                 archive.writestr(zipfile.ZipInfo(name), data, packed, _LEVEL)
         digest = _file_digest(file)
         file.seek(-_DIGEST, os.SEEK_END)
@@ -125,7 +125,7 @@ def read(file: IO[bytes]) -> Content:
     Returns
     -------
     Content
-        Nothing in it has been interpreted but the header.
+        Only its header has been interpreted.
 
     Raises
     ------
@@ -169,7 +169,7 @@ def _check_seal(file: IO[bytes]) -> None:
 
 
 def _check_directory(file: IO[bytes]) -> None:
-    """Refuse an archive whose list of members is longer than that of a model file, before it is read."""
+    """Refuse an archive whose list of members is longer than that of any model file, before it is read."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _MOST_END))
     end = file.read()
@@ -200,7 +200,7 @@ def check_size(size: float) -> None:
 
 
 def check_objects(n_objects: int, packed: int = 0) -> None:
-    """Refuse more objects than a model has, in a file of this many bytes: a small file can describe very many."""
+    """Refuse more objects than a model can have in a file of this size: a small file can describe very many."""
     most = max(_MOST_OBJECTS, packed // _PACKED_OBJECT)
     _check_limit(n_objects * _OBJECT, limit_now(unless_set=most * _OBJECT))
 
@@ -234,7 +234,7 @@ def _header(archive: zipfile.ZipFile, infos: dict[str, zipfile.ZipInfo]) -> dict
 
 
 def array_from(data: bytes, name: str) -> Array:
-    """Read an array, after its declared shape has been compared with the bytes that are there."""
+    """Read an array, after comparing its declared shape with the number of bytes."""
     shape, fortran, dtype, start = npy_header(data[:_NPY_START], name, len(data))
     flat = np.frombuffer(data, dtype=dtype, offset=start) if dtype.itemsize else np.empty(math.prod(shape), dtype)
     return flat.reshape(shape, order="F" if fortran else "C").copy("K")
@@ -250,7 +250,7 @@ def npy_header(start: bytes, name: str, size: int) -> tuple[tuple[int, ...], boo
     sizes_are_whole = all(type(length) is int and length >= 0 for length in shape)
     if dtype.hasobject or dtype.kind not in _KINDS or dtype.subdtype is not None or not sizes_are_whole:
         raise ModelFileError(f"its array {name!r} holds what an array of a model may not hold ({dtype}).")
-    # An array of empty texts has no bytes, however many they are; each would still cost a pointer's worth of time.
+    # An array of empty texts has no bytes, however many there are; each would still cost time.
     if math.prod(shape) * dtype.itemsize != size - buffer.tell() or (not dtype.itemsize and math.prod(shape) > _CHUNK):
         raise ModelFileError(f"its array {name!r} says shape {shape} and is not as large as that.")
     return shape, fortran, dtype, buffer.tell()

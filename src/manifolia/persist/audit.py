@@ -1,8 +1,8 @@
 """A look at what a file asks to build, before anything is built.
 
-skops lets through every estimator of scikit-learn, functions of NumPy and SciPy and more by default. Here each node of
-its ``schema.json`` must be of a known kind and name a class of `manifolia.persist.allowed`, and each array must be as
-large as it says and hold no objects. Objects of ours are dictionaries here, with an id.
+By default, skops allows every estimator of scikit-learn, functions of NumPy and SciPy, and more. Here each node of its
+``schema.json`` must be of a known kind and name a class of `manifolia.persist.allowed`, and each array must be as large
+as it says and hold no objects. Our own objects are dictionaries here, with an id.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from manifolia.exceptions import ModelFileError
 from manifolia.persist.allowed import OBJECTS, SCALAR_TYPES, TYPE, check_id
 from manifolia.persist.archive import INNER, SCHEMA, check_members, check_objects, check_size, npy_header
 
-_PROTOCOL = 2  # of skops; older ones are read by other code, which a file could ask for
+_PROTOCOL = 2  # protocol of skops; older ones are read by other code, which a file could ask for
 _START = 12_000  # more than the longest header of an array
 _DESCRIPTION = 500  # bytes of a node: twice what there are on average
-_MOST_IN_SET = 2000  # numbers can be chosen so that a set takes the square of the time
+_MOST_IN_SET = 2000  # numbers can be chosen so that a set takes quadratic time
 
 #: What each kind of node may build.
 _NODES: dict[str, frozenset[str]] = {
@@ -39,9 +39,9 @@ _NODES: dict[str, frozenset[str]] = {
 
 
 def audit(graph: bytes, *, trusted: frozenset[str] = frozenset(), foreign: bool = True) -> dict[str, Any]:
-    """Check the objects of a file without building any; how many they are, if someone else may have written them.
+    """Check the objects of a file without building any, and their number if someone else may have written it.
 
-    Returns the description of them, which was checked.
+    Returns their checked description.
     """
     if foreign:
         check_objects(graph.count(b"PK\x01\x02"), len(graph))  # entries of its list of members
@@ -70,8 +70,8 @@ def audit(graph: bytes, *, trusted: frozenset[str] = frozenset(), foreign: bool 
 class _Look:
     """A walk through all nodes, which checks each.
 
-    Nodes of the same number are built once, from the first of them. A file of `save` repeats the content with the
-    number; this is demanded.
+    Nodes with the same number are built once, from the first of them. A file written by `save` repeats the content with
+    the number; this is required.
     """
 
     def __init__(self, sizes: dict[str, int], trusted: frozenset[str]) -> None:
@@ -81,7 +81,7 @@ class _Look:
         self._read: set[tuple[Any, Any]] = set()
 
     def at(self, value: Any) -> int:
-        """Check a value, and return a mark that it shares with values of the same content."""
+        """Check a value, and return a mark that values of the same content share."""
         if isinstance(value, list):
             return hash(tuple(self.at(item) for item in value))
         if not isinstance(value, dict):
@@ -89,7 +89,7 @@ class _Look:
         if not any(key.startswith("__") and key.endswith("__") for key in value):
             return hash(tuple((key, self.at(item)) for key, item in value.items()))
         _check_node(value, self.sizes, self.trusted)
-        # What is made while an object is written, such as the list of its attributes, has other names each time.
+        # What is made while an object is written, such as the list of its attributes, has a new name each time.
         mark = hash(tuple((key, self.at(item)) for key, item in value.items() if key not in ("__id__", "file")))
         number, file = value.get("__id__"), value.get("file", "")
         if number is None or (number, file) not in self._read:
@@ -101,7 +101,7 @@ class _Look:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Build a dictionary, refusing a key that is there twice: readers differ in which one they take."""
+    """Build a dictionary, refusing duplicate keys: readers differ in which one they take."""
     out = dict(pairs)
     if len(out) != len(pairs):
         raise ModelFileError("it says the same thing twice.")

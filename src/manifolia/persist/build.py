@@ -1,7 +1,7 @@
-"""The objects of a file, built from what `manifolia.persist.audit` has let through.
+"""The objects of a file, built from what `manifolia.persist.audit` has approved.
 
-skops would build the same, but imports most of scikit-learn before, for a list of its own of what may be trusted. Of
-its kinds of nodes only those are known here that the audit knows.
+skops would build the same, but first imports most of scikit-learn, for its own list of what may be trusted. Only the
+kinds of nodes that the audit knows are known here.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 
 def build(graph: bytes, schema: dict[str, Any]) -> Any:
-    """Build the objects that a schema describes; it must have been looked at."""
+    """Build the objects that a schema describes; it must have been audited."""
     with zipfile.ZipFile(io.BytesIO(graph)) as archive:
         return _Builder(archive).build(schema)
 
@@ -24,7 +24,7 @@ def build(graph: bytes, schema: dict[str, Any]) -> Any:
 class _Builder:
     def __init__(self, archive: zipfile.ZipFile) -> None:
         self.archive = archive
-        self.built: dict[int, Any] = {}  # by number: an object that is in several places is one
+        self.built: dict[int, Any] = {}  # by number: an object in several places is built once
 
     def build(self, node: dict[str, Any]) -> Any:
         number = node.get("__id__")

@@ -41,8 +41,8 @@ def check_model(model: Any) -> None:
     parts = list(estimators(model))
     for estimator in parts:
         _check_estimator(estimator)
-    for estimator in parts:  # when every forest is known to be one
-        kind = type(estimator)  # an estimator's check is private, that of an object it holds is not
+    for estimator in parts:  # once every forest is known to be one
+        kind = type(estimator)  # an estimator's check is private, that of an object that it holds is not
         check = getattr(kind, "_check_restored", None) or getattr(kind, "check_restored", None)
         if check is not None:
             check(estimator)
@@ -74,7 +74,7 @@ def _check_estimator(estimator: Any) -> None:
 
 
 def _check_tree(owner: Any, trees: list[Any]) -> None:
-    """Compare the sizes that an estimator and its trees say."""
+    """Compare the sizes given by an estimator and its trees."""
     state = vars(owner)
     classes = np.atleast_1d(state.get("n_classes_", np.ones(int(state["n_outputs_"]), dtype=np.intp)))
     for estimator in trees:
@@ -85,10 +85,10 @@ def _check_tree(owner: Any, trees: list[Any]) -> None:
 
 
 def _check_one_hot(state: dict[str, Any]) -> None:
-    """Check that every column that a one-hot encoder will write to is one that it has.
+    """Check that a one-hot encoder has every column that it will write to.
 
     Its output is a sparse matrix whose columns are counted from the categories and whose width is remembered: SciPy
-    believes both.
+    trusts both.
     """
     n = len(state["categories_"])
     groups = state.get("_default_to_infrequent_mappings") if state.get("_infrequent_enabled") else None

@@ -33,10 +33,10 @@ def save(model: Any, path: str | os.PathLike[str], *, trusted: Iterable[str] = (
     model : estimator
         An estimator of manifolia, a forest of scikit-learn, or a pipeline of scikit-learn's transformers with these.
         The data it was fitted on is not saved, nor is a ``callback`` or a pipeline's ``memory``: both are None in the
-        loaded model. What is computed on first access and needs the data, such as ``feature_importances_``, is saved
-        if it was asked for before.
+        loaded model. Attributes that are computed on first access from the data, such as ``feature_importances_``, are
+        saved if they were accessed before.
     path : str or path
-        The file, by convention with the suffix ``.mfa``. One that is there is replaced once the new one is complete.
+        The file, by convention with the suffix ``.mfa``. An existing one is replaced once the new one is complete.
     trusted : iterable of str, default=()
         Full names (``"package.module.Class"``) of further classes in the model, such as your own transformer. `load`
         needs the same.
@@ -93,12 +93,12 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
         The file.
     trusted : iterable of str, default=()
         Full names of classes beyond those that manifolia knows. They are imported, and get attributes from the file:
-        name only classes that you know, in files from people you trust.
+        name only classes that you know, and only for files from people you trust.
 
     Returns
     -------
     estimator
-        The model. With the same versions of the libraries, on the same kind of machine, its answers are the same bits
+        The model. With the same versions of the libraries, on the same kind of machine, its answers have the same bits
         as before.
 
     Raises
@@ -130,7 +130,7 @@ def load(path: str | os.PathLike[str], *, trusted: Iterable[str] = ()) -> Any:
         except ModelFileError as error:
             raise ModelFileError(f"{source} is not loaded: {error}") from error
         except Exception as error:
-            # Whatever a library says of bytes that nobody's save wrote.
+            # Whatever a library raises for bytes that no `save` wrote.
             raise ModelFileError(
                 f"{source} is not loaded: its content makes no model ({type(error).__name__}: {error}).{writer}"
             ) from error
@@ -143,7 +143,7 @@ def _build(content: archive.Content, trusted: frozenset[str]) -> Any:
     schema = audit(content.graph, trusted=trusted)
     trees = rebuild_trees(content.arrays)
     with warnings.catch_warnings():
-        # Versions are compared once, by us, and not for each object.
+        # We compare versions once, instead of for each object.
         warnings.filterwarnings("ignore", message="Trying to unpickle estimator")
         parts = build(content.graph, schema)
     model = reassemble(parts, trees)
@@ -170,7 +170,7 @@ def _libraries() -> dict[str, str]:
 
 
 def _difference(header: dict[str, Any]) -> str:
-    """Say with which scikit-learn a file was written, if another one runs."""
+    """Say which scikit-learn wrote a file, if another one is running."""
     libraries = header.get("libraries")
     said = str(libraries.get("scikit-learn", "?"))[:40] if isinstance(libraries, dict) else "?"
     runs = version("scikit-learn")

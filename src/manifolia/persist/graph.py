@@ -1,10 +1,10 @@
 """A model taken apart into what skops writes safely, and put together again.
 
-skops writes containers, texts, numbers, arrays and objects of other libraries with attributes. An object of ours is
-written as a dictionary of its attributes or fields, in which the entry `TYPE` holds the id of its class. What skops
-does not write, or reads in ways that trust the file, is replaced by a named tuple of plain parts, which is written
-likewise: trees, sparse matrices, random streams, arrays of objects, dictionaries whose keys are not texts. A copy is
-taken apart: the model itself is not touched.
+skops writes containers, texts, numbers, arrays and objects of other libraries with attributes. Our own objects are
+written as dictionaries of their attributes or fields, in which the entry `TYPE` holds the id of the class. What skops
+does not write, or reads in ways that trust the file, is replaced by a named tuple of plain parts, which is written in
+the same way: trees, sparse matrices, random streams, arrays of objects, dictionaries whose keys are not texts. A copy
+is taken apart: the model itself is not touched.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ NOT_SAVED = ("callback", "memory")
 
 _SPARSE = {"csr", "csc", "coo"}
 _STREAMS = ("PCG64", "PCG64DXSM", "SFC64", "MT19937", "Philox")
-#: Where a stream's position is, and its greatest value: NumPy takes it as it comes.
+#: Where a stream's position is, and its greatest value: NumPy does not check it.
 _POSITIONS = {"MT19937": (("state", "pos"), 624), "Philox": (("buffer_pos",), 4)}
-#: A list that warns, of scikit-learn 1.5 to 1.8 only; what is in it is what counts.
+#: A list that warns, in scikit-learn 1.5 to 1.8 only; only its content counts.
 _COLUMNS = "sklearn.compose._column_transformer._RemainderColsList"
 _LONG = 2**24  # characters of an array of texts, all padded to the longest
 _PLAIN = (type(None), bool, int, float, str)
 _TEXT = 2**6  # bytes of a text of a few characters
-#: Keys of dictionaries: beyond this, numbers can be chosen so that many keys take the square of the time.
+#: Keys of dictionaries: beyond this, numbers can be chosen so that many keys take quadratic time.
 _LARGE, _FEW = 2**60, 2000
 
 
@@ -60,13 +60,13 @@ class SparseMatrix(NamedTuple):
     shape: tuple[int, ...]  # Its shape
     data: Array  # Its entries
     indices: Array  # Their columns (rows, if the matrix is stored by columns)
-    indptr: Array  # Where each row (column) begins; of a coo matrix, the row of each entry
+    indptr: Array  # Where each row (column) begins; for a coo matrix, the row of each entry
 
 
 class RandomStream(NamedTuple):
     """A stream of random numbers."""
 
-    legacy: bool  # Whether it is a ``numpy.random.RandomState``; else it is a ``Generator``
+    legacy: bool  # Whether it is a ``numpy.random.RandomState``; otherwise it is a ``Generator``
     state: dict[str, Any]  # Its state, as NumPy gives it
     seed: dict[str, Any]  # State of the seed sequence from which a generator spawns others
 
@@ -75,11 +75,11 @@ class ObjectArray(NamedTuple):
     """An array of objects."""
 
     shape: tuple[int, ...]  # Its shape
-    items: list[Any] | Array  # Its items, row by row; of texts alone, one array
+    items: list[Any] | Array  # Its items, row by row; if all are texts, one array
 
 
 class Scalar(NamedTuple):
-    """A number of NumPy."""
+    """A NumPy number."""
 
     value: Array  # (): the number
 
@@ -102,7 +102,7 @@ class _Dismantler:
         self.kinds = {*OBJECTS, *OWN.values(), *trusted}
         self.trees: list[Any] = []
         self.done: dict[int, Any] = {}
-        self.alive: list[Any] = []  # an id is that of one object only while the object lives
+        self.alive: list[Any] = []  # an id is unique only while the object lives
 
     def take(self, value: Any, where: str) -> Any:
         """Return the plain parts of a value; `where` names it in messages."""
@@ -151,13 +151,14 @@ class _Dismantler:
         items = value.ravel().tolist()
         lengths = [len(item) if type(item) is str and item[-1:] != "\0" else _LONG for item in items]
         if max(lengths, default=_LONG) * len(items) < _LONG:
-            # One array instead of an entry for each text.
+            # One array instead of one entry per text.
             return _named(ObjectArray(value.shape, np.array(items, dtype=str)))
         return _named(ObjectArray(value.shape, [self.take(item, f"{where}[{i}]") for i, item in enumerate(items)]))
 
     def _dictionary(self, value: dict[Any, Any], where: str) -> Any:
         parts = [self.take(item, f"{where}[{key!r}]") for key, item in value.items()]
-        # skops marks its own entries by two underscores: a column of that name must not look like one, nor like ours.
+        # skops marks its own entries by two underscores: a column of that name must not look like one of them, or of
+        # ours.
         if all(type(key) is str and not key.startswith("__") and key != TYPE for key in value):
             return dict(zip(value, parts, strict=True))
         return _named(Pairs([self.take(key, f"{where}, key {key!r}") for key in value], parts))
@@ -262,7 +263,7 @@ class _Assembler:
         return value
 
     def _typed(self, value: dict[str, Any]) -> Any:
-        """Build an object of ours from its attributes or fields; only now is its class imported."""
+        """Build one of our objects from its attributes or fields; only now is its class imported."""
         builders: dict[type, Callable[[Any], Any]] = {
             TreeAt: lambda tree: self._at(tree.place),
             TreeList: self._forest,

@@ -1,8 +1,8 @@
-"""What a saved object always holds, and what stands in for what it got later.
+"""What a saved object always holds, and defaults for what its class got later.
 
-Code reads the attributes of `ALWAYS` without asking. An object without one was saved before its class had it: what
-this means stands in `BEFORE`; where nothing can stand in for it, the file is refused with a sentence. A test fits every
-class, and fails if an attribute is neither here nor known to be there at times.
+Code reads the attributes in `ALWAYS` without checking. An object that lacks one was saved before its class had it:
+`BEFORE` says what that means; if there is no default, the file is refused with an explanation. A test fits every class,
+and fails if an attribute is neither here nor known to be optional.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from manifolia.exceptions import ModelFileError
 
-#: Id of a class to attributes that it has from every fit, besides its parameters.
+#: Id of a class to attributes that every fit sets, besides its parameters.
 ALWAYS = {
     "manifolia.baselines.MLkNN": "_k _labels _likelihood _many _rows classes_ n_features_in_ prior_",
     "manifolia.baselines.MVU": "distance_error_ embedding_ n_features_in_ variances_",
@@ -56,7 +56,7 @@ ALWAYS = {
     "manifolia.state.FittedGuide": "classes forest_share losses model name one_output seed units votes weight",
 }
 
-#: Id of a class to parameters and attributes that it got while files of it were there, and what these meant.
+#: Id of a class to parameters and attributes that it got after files of it had been written, and their defaults.
 BEFORE: dict[str, dict[str, Any]] = {
     "manifolia.ForestFeatures": {"roots": True},
     "manifolia.FeatureMAP": {"layout": "edges", "layout_": "edges", "near_": None, "_known_rows": None},
@@ -76,7 +76,7 @@ BEFORE: dict[str, dict[str, Any]] = {
 
 
 def completed(name: str, kind: type, state: dict[str, Any]) -> dict[str, Any]:
-    """Return the state of an object of a class, with what the class got later."""
+    """Return the state of an object of a class, completed by what the class got later."""
     always = ALWAYS.get(name, "").split()
     parameters = [] if name.startswith("manifolia.state.") else list(inspect.signature(kind).parameters)
     is_fitted = any(attribute in state for attribute in always)

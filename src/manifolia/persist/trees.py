@@ -1,8 +1,8 @@
 """Trees of scikit-learn as plain arrays, and back after every index in them has been checked.
 
 scikit-learn walks a tree in compiled code that does not check bounds: a child or feature out of range reads foreign
-memory, a cycle never ends, and a depth that is too small makes ``decision_path`` write beyond its array. A tree is
-built only from nodes that pass `check_nodes`.
+memory, a cycle never ends, and too small a depth makes ``decision_path`` write beyond its array. A tree is built only
+from nodes that pass `check_nodes`.
 
 All trees of a model lie one after the other:
 
@@ -35,7 +35,7 @@ from manifolia.persist.archive import check_objects
 _LEAF, _UNDEFINED = -1, -2  # scikit-learn's child and feature of a leaf
 _OF_TREES = ("node_count", "max_depth", "n_features", "n_outputs", "n_classes")
 _MOST_FEATURES = 2**31 - 1
-_DEEPEST = 100_000  # levels; a tree of a fitted forest has some tens
+_DEEPEST = 100_000  # levels; a tree of a fitted forest has a few dozen
 
 
 def _tree_class() -> Any:
@@ -43,7 +43,7 @@ def _tree_class() -> Any:
 
 
 def is_tree(value: Any) -> bool:
-    """Tell whether a value is a tree of scikit-learn."""
+    """Return whether a value is a tree of scikit-learn."""
     return type(value) is _tree_class()
 
 
@@ -52,20 +52,20 @@ def flatten_trees(trees: list[Any]) -> dict[str, Array]:
     if not trees:
         return {}
     states = [tree.__getstate__() for tree in trees]
-    # One number a tree, but for its classes: one for each of its outputs.
+    # One number per tree, except its classes: one for each of its outputs.
     out: dict[str, Array] = {name: np.hstack([getattr(tree, name) for tree in trees]) for name in _OF_TREES}
     for name in states[0]["nodes"].dtype.names:
         column = np.concatenate([state["nodes"][name][: state["node_count"]] for state in states])
         out[name] = _narrow(column)
     out["values"] = np.concatenate([state["values"][: state["node_count"]].ravel() for state in states])
-    # scikit-learn 1.6 may part missing values from all others at NaN: no number is below it, as none is below −inf.
+    # scikit-learn 1.6 may separate missing values from all others at NaN: no number is below it, as none is below −inf.
     out["threshold"] = np.where(np.isnan(out["threshold"]), -np.inf, out["threshold"])
     check_nodes(out)
     return out
 
 
 def _narrow(column: Array) -> Array:
-    """Halve whole numbers where they fit: they are widened again when a tree is built."""
+    """Store whole numbers in half the size if they fit: they are widened again when a tree is built."""
     if column.dtype.kind == "i" and column.size and abs(column).max() <= np.iinfo(np.int32).max:
         return column.astype(np.int32)
     return column

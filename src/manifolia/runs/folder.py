@@ -1,4 +1,4 @@
-"""A run, in memory or in its folder: written in one step, read back, never half there.
+"""A run, in memory or in its folder: written in one step, read back, never half written.
 
 =======================  ===========================================================
 ``model.mfa``            preparation and method, without pickle: `manifolia.load`
@@ -53,25 +53,25 @@ _PICTURE_LIMIT = 2  # dimensions that the picture shows
 
 
 class Run:
-    """A map of a table with all that belongs to it; `manifolia.map` makes one, `manifolia.open_run` reads one back.
+    """A map of a table and everything that belongs to it; `manifolia.map` makes one, `manifolia.open_run` reads it.
 
-    At the end of a cell of a notebook it shows its picture and what it found.
+    At the end of a notebook cell it shows its picture and its findings.
 
     Parameters
     ----------
     report : dict
         How the map was made and what it shows.
     path : path, default=None
-        Its folder; None while it is in memory alone.
+        Its folder; None while it is only in memory.
     **held : object
-        What is at hand of the attributes below; the rest is read from the folder when it is asked for.
+        Those of the attributes below that are available; the rest is read from the folder when needed.
 
     Attributes
     ----------
     model : Pipeline
         `manifolia.tables.TablePreparer` and the fitted method: takes raw rows.
     embedding : DataFrame of shape (n, n_components)
-        The map, with the index of the user's table, or the column that `manifolia.map` was given as `key`.
+        The map, with the index of the user's table, or the column that was passed to `manifolia.map` as `key`.
     findings : list
         What the map shows, as records with ``text``, ``rows`` and ``columns``.
     notes : list of str
@@ -81,7 +81,7 @@ class Run:
     path : Path or None
         Its folder.
     coordinates : DataFrame
-        One line per row: its name, its place, its target, and what the model says of it.
+        One line per row: its name, its place, its target, and what the model says about it.
     payload : Payload
         What its page shows; for `manifolia.explore`.
     rows : ndarray, csr_array or None
@@ -173,18 +173,18 @@ class Run:
             The rows, with the columns of the table of the map; the target may be left out.
         **reading : object
             How a file is read: ``sep``, ``decimal`` and the other options of `manifolia.tables.read`. Without
-            ``na_values``, texts mean "missing" that did in the table of the map.
+            ``na_values``, the same texts mean "missing" as in the table of the map.
 
         Returns
         -------
         DataFrame
-            One line per row, with the index of `new`: its place, the target where `new` has it, what is predicted, and
-            its novelty.
+            One line per row, with the index of `new`: its place, the target if `new` has it, the prediction, and its
+            novelty.
 
         Raises
         ------
         TableError
-            If the rows do not fit the map, or its method places none.
+            If the rows do not fit the map, or its method cannot place rows.
         """
         table = read_new(new, self.report, reading)
         placed = place_new(context_for(self), table, self.report, self.coordinates)
@@ -197,18 +197,18 @@ class Run:
         Parameters
         ----------
         row : object, default=None
-            Its name: a label of the index of `embedding`. Where the names are no numbers, an int that names no row is
-            the position of one, counting from 0; a name comes first. None explains the map as a whole.
+            Its name: a label of the index of `embedding`. If the names are not numbers, an int that is not a name is
+            the position of a row, counting from 0; names take precedence. None explains the map as a whole.
         top : int, default=10
             Columns to list.
 
         Returns
         -------
         Explanation or MapExplanation
-            Shows itself as a text. Of a row, ``reasons`` is a table of columns, the row's values there, and how much
+            Shows itself as a text. For a row, ``reasons`` is a table of columns, the row's values in them, and how much
             each says about the row's place, with the numbers of the page; ``meaning`` says what they are; ``votes`` has
-            the shares of the classes, by target; ``like`` is a table of the rows that speak most for it. Of the map,
-            ``importances`` is a table of columns and how much each matters.
+            the shares of the classes, by target; ``like`` is a table of the rows that support its prediction most. For
+            the map, ``importances`` is a table of columns and how much each matters.
 
         Raises
         ------
@@ -246,9 +246,9 @@ class Run:
         Parameters
         ----------
         path : str or path, default=None
-            Where to write the page; None shows it at the end of a cell of a notebook.
+            Where to write the page; None shows it at the end of a notebook cell.
         **options : object
-            ``title`` and ``color_by``; with `path` also ``force=True``, which replaces a file that is there; without
+            ``title`` and ``color_by``; with `path` also ``force=True``, which replaces an existing file; without it
             also ``live=True``, which serves the page, and ``height``.
 
         Returns
@@ -259,7 +259,7 @@ class Run:
         Raises
         ------
         FileExistsError
-            If the file is there, and is not to be replaced.
+            If the file exists and should not be replaced.
         """
         if path is not None or options.get("live"):
             return explore(self, path="map.html" if path is None else path, **options)
@@ -273,7 +273,7 @@ class Run:
         folder : str or path
             Where to.
         force : bool, default=False
-            Whether a run that is there is replaced.
+            Whether an existing run is replaced.
         **options : object
             ``table_format`` ("csv" or "parquet") of the coordinates, and ``escape_formulas``, which puts an apostrophe
             before texts that a spreadsheet would run.
@@ -286,7 +286,7 @@ class Run:
         Raises
         ------
         FileExistsError
-            If something else is there, or a run that is not to be replaced.
+            If something else is there, or a run that should not be replaced.
         """
         self.path = write_run(self, folder, force=force, **options)
         return self.path
@@ -354,7 +354,7 @@ def open_run(folder: str | os.PathLike[str]) -> Run:
     Returns
     -------
     Run
-        Its parts are read when they are asked for.
+        Its parts are read when they are needed.
 
     Raises
     ------

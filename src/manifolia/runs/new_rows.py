@@ -185,7 +185,7 @@ def _predictions_of(name: str) -> str:
 def _compare_classes(
     y: Array, predicted: Array, classes: Array, name: str, said_by: str = "The forest's predictions"
 ) -> tuple[float | None, str]:
-    """Tell which share of predicted classes is right, of rows whose class was there to be learned."""
+    """Compute the share of predicted classes that are right, among rows whose class could be learned."""
     labels, guesses, learned = as_keys(y), as_keys(predicted), as_keys(classes)
     known = ~pd.isna(y)
     foreign = known & ~np.isin(labels, learned)
@@ -213,7 +213,7 @@ def _compare_classes(
 def _compare_numbers(
     y: Array, predicted: Array, name: str, said_by: str = "The forest's predictions"
 ) -> tuple[float | None, str]:
-    """Tell which share of the variance predicted numbers explain."""
+    """Compute the share of the variance that predicted numbers explain."""
     numbers = pd.to_numeric(pd.Series(y), errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     known = np.isfinite(numbers)
     strange = [value for value, missing, good in zip(y, pd.isna(y), known, strict=True) if not (missing or good)]

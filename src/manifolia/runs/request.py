@@ -1,7 +1,7 @@
-"""What is asked of a run, and what of it is refused before the work begins.
+"""What is asked of a run, and what is refused before the work begins.
 
-Nothing here needs scikit-learn, which takes longer to import than most tables to be looked at: so an error about a
-table is said at once. What does the work is in `manifolia.runs.run`.
+Nothing here needs scikit-learn, which takes longer to import than most tables take to examine: so an error about a
+table appears at once. What does the work is in `manifolia.runs.run`.
 """
 
 from __future__ import annotations
@@ -122,15 +122,15 @@ def map(
     out: str | os.PathLike[str] | None = None,
     **settings: Any,
 ) -> Run:
-    """Make a map of a table as people have them: what the command ``manifolia map`` does, in Python.
+    """Make a map of a table as people have it: what the command ``manifolia map`` does, in Python.
 
-    Columns may hold numbers, texts, categories, dates and gaps; what was made of each is said in the notes.
+    Columns may hold numbers, texts, categories and dates, with missing values; the notes say how each was used.
 
     Parameters
     ----------
     frame_or_path : DataFrame, polars or Arrow table, AnnData, array, path or Table
         The table, with the target in it. Anything with ``__arrow_c_stream__`` or ``__dataframe__`` is a table too. A
-        folder of Parquet, Arrow or CSV files is a table beyond memory: a map is made of some of its rows, and all are
+        folder of Parquet, Arrow or CSV files is a table beyond memory: a map is made from some of its rows, and all are
         placed on it, in the folder ``placed`` of `out`.
     target : str or sequence of str, default=None
         Name of the column that guides the map, or of several; None for a map without a target.
@@ -139,21 +139,21 @@ def map(
     groups : str, default=None
         Column that says which rows belong together, such as the patient; it is not used as a feature.
     key : str, default=None
-        Column with a name of its own for every row, by which the rows are called everywhere; it is not used as a
-        feature. None: the index of a frame, or the numbers of the rows.
+        Column with a different name for every row, which names the rows everywhere; it is not used as a feature. None:
+        the index of a frame, or the numbers of the rows.
     exclude : str or sequence of str, default=()
-        Columns to show on the page and not to use. ``roles={column: "drop"}`` leaves a column out everywhere.
+        Columns to show on the page but not to use. ``roles={column: "drop"}`` leaves a column out everywhere.
     out : str or path, default=None
         Folder to save the run in; None writes nothing.
     **settings : object
         Parameters of the method, such as ``n_trees=200``; and what the command has options for: ``task``, ``guide``,
         ``roles``, ``random_state`` (0 unless it is given), ``n_jobs``, ``title``, ``importance``, ``keep_rows``,
         ``images``, ``max_mb`` and ``parts`` (as of `manifolia.explore`); ``near``, the run of an earlier table, or its
-        folder, near which rows that both have are to lie, and ``near_strength`` (1 unless it is given); ``fit_rows``
-        (of a folder, or of a file too large for memory: rows that the map is made of, while all are placed) and
-        ``scheduler`` (address of a Dask cluster that reads and places them); how a file is read (``sep``, ``decimal``,
-        ``na_values`` and the other options of `manifolia.tables.read`), how the folder is written (``force``,
-        ``table_format``, ``escape_formulas``), and ``callback`` or ``verbose`` for progress.
+        folder, near which shared rows should lie, and ``near_strength`` (1 unless it is given); ``fit_rows`` (of a
+        folder, or of a file too large for memory: rows that the map is made of, while all are placed) and ``scheduler``
+        (address of a Dask cluster that reads and places them); how a file is read (``sep``, ``decimal``, ``na_values``
+        and the other options of `manifolia.tables.read`), how the folder is written (``force``, ``table_format``,
+        ``escape_formulas``), and ``callback`` or ``verbose`` for progress.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def map(
     ParameterError
         If a setting is not known, or contradicts another.
     FileExistsError
-        If `out` is there already.
+        If `out` already exists.
 
     Examples
     --------
@@ -347,7 +347,7 @@ def check_free(path: Path, *, force: bool) -> None:
 
 
 def is_run(path: Path) -> bool:
-    """Tell whether a folder is a run."""
+    """Return whether a folder is a run."""
     return (path / REPORT).is_file()
 
 

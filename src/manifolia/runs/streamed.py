@@ -161,7 +161,7 @@ def _settings(request: Request, n: int, writing: Mapping[str, Any]) -> dict[str,
 
 
 def _is_begun(folder: Path, stream: Stream, settings: Mapping[str, Any], *, force: bool) -> bool:
-    """Tell whether an earlier call with the same input and settings was killed while it placed rows."""
+    """Return whether an earlier call with the same input and settings was killed while it placed rows."""
     found = read_manifest(folder / PLACED)
     if found is None or found[2] or not (folder / REPORT).is_file():
         return False

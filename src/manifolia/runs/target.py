@@ -174,7 +174,7 @@ def _refuse_names(column: pd.Series, name: str) -> None:
 
 
 def _mostly_alone(present: pd.Series) -> bool:
-    """Tell whether most of many rows are the only one of their class: of these nothing is learned from other rows."""
+    """Return whether most of many rows are the only one of their class: of these nothing is learned from other rows."""
     return len(present) >= _MANY and int((present.value_counts() == 1).sum()) > len(present) / 2
 
 

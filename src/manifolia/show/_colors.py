@@ -1,4 +1,4 @@
-"""What colours the points of a map: classes or a scale, told apart and brought into one order."""
+"""What colours the points of a map: classes or a scale, distinguished and put into one order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from manifolia._core.types import ArrayLike, BoolArray, FloatArray, IntArray
 from manifolia.exceptions import ParameterError
 from manifolia.show.palette import class_palette
 
-_FEW = 20  # different whole numbers at most that are taken for classes
+_FEW = 20  # maximum number of different whole numbers that are taken for classes
 
 
 class Classes(NamedTuple):
@@ -19,11 +19,11 @@ class Classes(NamedTuple):
 
     names: list[str]  # Classes in the order of the legend; the last is "other" if some were pooled
     codes: IntArray  # (n,): class of each row of the map; −1 if its label is missing
-    # (m,): class of each new row, −1 if missing; None if their classes are not known. If only predictions are known,
-    # these
+    # (m,): class of each new row, −1 if missing; None if their classes are unknown; the predictions if only these are
+    # known
     new_codes: IntArray | None
-    predicted: IntArray | None  # Predicted classes: of the new rows if there are any, else of the rows of the map
-    # Which of these differ from a label that is known; None without predictions or labels to compare with
+    predicted: IntArray | None  # Predicted classes: of the new rows if there are any, otherwise of the rows of the map
+    # Which of these differ from a known label; None without predictions or labels to compare
     wrong: BoolArray | None
     pooled: list[str]  # Classes gathered in "other", largest first
 
@@ -66,7 +66,7 @@ def _numbers(values: ArrayLike, name: str, *, dates: bool) -> FloatArray:
 
 
 def are_classes(color: ArrayLike, kind: str, class_names: Any, predicted: Any) -> bool:
-    """Tell whether the colours are classes: said so, or few whole numbers, or neither numbers nor dates."""
+    """Return whether the colours are classes: declared so, or few whole numbers, or neither numbers nor dates."""
     import pandas as pd
     from pandas.api.types import is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
@@ -88,7 +88,7 @@ def are_classes(color: ArrayLike, kind: str, class_names: Any, predicted: Any) -
 def class_codes(
     color: ArrayLike, new_color: ArrayLike | None, predicted: ArrayLike | None, class_names: Any, *, new: bool
 ) -> Classes:
-    """Give all labels, known, new and predicted, one order."""
+    """Put all labels, known, new and predicted, into one order."""
     import pandas as pd
 
     parts = [pd.Series(part).reset_index(drop=True) for part in (color, new_color, predicted) if part is not None]
@@ -111,7 +111,7 @@ def class_codes(
 
 
 def _rename(names: list[str], values: list[Any], class_names: Any) -> list[str]:
-    """Put the user's names in the place of the labels; "other" at the end, if there is one, keeps its name."""
+    """Replace the labels by the user's names; "other" at the end, if there is one, keeps its name."""
     if class_names is None:
         return names
     if isinstance(class_names, Mapping):

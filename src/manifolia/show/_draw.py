@@ -28,11 +28,11 @@ from manifolia.show._style import (
 )
 from manifolia.show.palette import DARK, MISSING_COLOR, OTHER_COLOR, Theme, class_colors
 
-_EDGES_BELOW = 2_000  # rows: with fewer, a thin edge in the colour of the background tells points apart
+_EDGES_BELOW = 2_000  # rows: with fewer, a thin edge in the background colour separates points
 _MAP_NAME = 22
 _ROBUST = (1.0, 99.0)
 _TIE_FROM = 1.2  # heights of a name: moved farther, a line ties it to its place
-_HOLLOW = 0.8  # pt, the line of points of which nothing is known
+_HOLLOW = 0.8  # pt, the outline of points about which nothing is known
 _LANE = 0.32  # half the height of the strip in which a class of a map on a line is spread
 
 
@@ -97,7 +97,7 @@ class MapPainter:
             self._rings()
 
     def _depth(self, zorder: int) -> dict[str, Any]:
-        # On axes in space the distance decides what covers what, and shading would change the colours.
+        # On 3-D axes the distance decides what covers what, and shading would change the colours.
         return {"depthshade": False} if self.Y.shape[1] == 3 else {"zorder": zorder}
 
     def _unknown(self) -> BoolArray:
@@ -154,7 +154,7 @@ class MapPainter:
         self.any_known = bool(known.size)
 
     def _places(self, Y: FloatArray, codes: IntArray | None) -> FloatArray:
-        """Coordinates to draw; a map on a line is spread across it, each class in a lane of its own."""
+        """Coordinates to draw; a map on a line is spread across it, each class in its own lane."""
         if Y.shape[1] > 1:
             return Y
         lane = np.zeros(len(Y)) if codes is None else np.where(codes < 0, len(self.colors), codes).astype(np.float64)
@@ -162,7 +162,7 @@ class MapPainter:
         return np.column_stack([Y[:, 0], lane + spread])
 
     def _new_points(self) -> None:
-        """Diamonds, larger than the points, with an edge that stands out; hollow if nothing is known of them."""
+        """Diamonds, larger than the points, with an edge that stands out; hollow if nothing is known about them."""
         new = self.display.new
         codes = self.classes.new_codes if self.classes is not None else None
         values = self.values.new_values if self.values is not None else None
@@ -180,7 +180,7 @@ class MapPainter:
         )
 
     def _rings(self) -> None:
-        """Rings in the colour of the prediction around what was predicted wrongly, on a rim of background."""
+        """Rings in the colour of the prediction around wrongly predicted rows, on a rim of background."""
         rows = np.flatnonzero(self.classes.wrong)
         of_new = self.display.new is not None
         Y, codes = (self.display.new, self.classes.new_codes) if of_new else (self.Y, self.classes.codes)
@@ -194,7 +194,7 @@ class MapPainter:
     # --- frame ------------------------------------------------------------------------------------------------------
 
     def frame(self) -> None:
-        """Take the ticks away and give both axes one scale."""
+        """Remove the ticks and give both axes the same scale."""
         ax, n_components = self.ax, self.Y.shape[1]
         for axis, name in zip("xyz", self.display.axis_names or (), strict=False):
             getattr(ax, f"set_{axis}label")(name, color=self.theme.muted, fontsize=9)
@@ -211,7 +211,7 @@ class MapPainter:
             return
         ax.set_yticks([])
         shared = ax.get_shared_x_axes().get_siblings(ax) + ax.get_shared_y_axes().get_siblings(ax)
-        # Wider limits let the axes keep their room; axes that share limits can only change their box.
+        # Wider limits let the axes keep their space; axes that share limits can only change their box.
         ax.set_aspect("equal", adjustable="box" if len(shared) > 2 else "datalim")
         ax.margins(0.04)
 
@@ -243,7 +243,7 @@ class MapPainter:
             self._make_legend(entries, fontsize=9.0, ncols=len(entries), **below)
 
     def _class_entries(self) -> list[tuple[Any, str]]:
-        if self.classes is None or self.Y.shape[1] == 1:  # lanes carry the names
+        if self.classes is None or self.Y.shape[1] == 1:  # the lanes show the names
             return []
         counts = np.bincount(self.classes.codes[self.classes.codes >= 0], minlength=len(self.colors))
         names = [shorten(name, LEGEND_NAME) for name in self.classes.names]
@@ -332,11 +332,12 @@ class MapPainter:
         self.colorbar = bar
 
     def settle(self) -> None:
-        """Lay the figure out, then fit the limits to the room that the map was given.
+        """Lay the figure out, then fit the limits to the space that the map got.
 
-        Limits of axes with one scale only ever grow: those fitted to the box before the layout would be too wide.
+        Limits of axes with the same scale only ever grow: if fitted to the box before the layout, they would be too
+        wide.
         """
-        self.drawn.set_visible(False)  # they need no room of their own, and drawing a million takes seconds
+        self.drawn.set_visible(False)  # they need no extra space, and drawing a million takes seconds
         self.ax.figure.canvas.figure.draw_without_rendering()
         self.drawn.set_visible(True)
         if self.Y.shape[1] == 2:
@@ -346,7 +347,7 @@ class MapPainter:
     # --- names on the map -------------------------------------------------------------------------------------------
 
     def names(self, *, wanted: bool) -> None:
-        """Write the classes on the map, the largest first; those without room are left to the legend."""
+        """Write the classes on the map, the largest first; those without space are left to the legend."""
         n_own = self.n_own
         if not wanted or n_own < 2 or self.Y.shape[1] != 2:
             return

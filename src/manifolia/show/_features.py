@@ -1,4 +1,4 @@
-"""What the pictures of features share: which estimator, which feature, which rows, and means over many rows."""
+"""What the pictures of features share: the estimator, the feature, the rows, and means over many rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class FeatureMeans(NamedTuple):
 
 
 def explained_model(estimator: Any, purpose: str) -> Any:
-    """Take the fitted FeatureMAP out of what was given."""
+    """Extract the fitted FeatureMAP from what was passed."""
     last = last_step(estimator)
     if not card_of(last).arrows:
         raise TypeError(
@@ -40,7 +40,7 @@ def explained_model(estimator: Any, purpose: str) -> Any:
 
 
 def name_features(source: Any, names: Sequence[Any] | None, n_features: int) -> list[str]:
-    """Name all features: as said, or as the estimator or the data frame knows them."""
+    """Name all features: as given, or as the estimator or the data frame knows them."""
     if names is None:
         before = before_last(source)
         fitted = getattr(source, "feature_names_in_", getattr(source, "columns", None))
@@ -125,7 +125,7 @@ def spread_rows(Y: FloatArray, n_shown: int) -> IntArray:
 
 
 def nearest_gap(places: FloatArray) -> float:
-    """Measure how far marks are apart: the median distance to the nearest other one."""
+    """Measure how far apart marks are: the median distance to the nearest other one."""
     from scipy.spatial import cKDTree
 
     if len(places) < 2:

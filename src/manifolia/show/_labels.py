@@ -19,7 +19,7 @@ _PULL = 0.03  # share of the way back to its place that a name takes in each rou
 def anchors(Y: FloatArray, codes: IntArray, n_groups: int) -> FloatArray:
     """Place of each group's name: the median of its rows in and around the cell where most of them are.
 
-    The median of all rows of a class that lies in several parts of the map is where none of them is.
+    If a class lies in several parts of the map, the median of all of its rows lies where none of them is.
     """
     places = np.full((n_groups, 2), np.nan)
     low = Y.min(axis=0)
@@ -42,7 +42,7 @@ def anchors(Y: FloatArray, codes: IntArray, n_groups: int) -> FloatArray:
 def push_apart(
     centres: FloatArray, sizes: FloatArray, bounds: tuple[float, float, float, float]
 ) -> tuple[FloatArray, BoolArray]:
-    """Move boxes apart that overlap, each no farther from its place than need be, all inside the bounds."""
+    """Move overlapping boxes apart, each no farther from its place than necessary, all inside the bounds."""
     low = np.array(bounds[:2]) + sizes / 2
     high = np.maximum(np.array(bounds[2:]) - sizes / 2, low)
     places = np.clip(centres.astype(np.float64), low, high)
@@ -55,7 +55,7 @@ def push_apart(
         hit = (over > 0).all(axis=1)
         if not hit.any():
             break
-        axis = np.where(over[:, 0] < over[:, 1], 0, 1)  # the shorter way out
+        axis = np.where(over[:, 0] < over[:, 1], 0, 1)  # the shorter way
         push = np.zeros_like(gap)
         rows = np.flatnonzero(hit)
         sign = np.where(gap[rows, axis[rows]] >= 0, 1.0, -1.0)
@@ -89,7 +89,7 @@ def text_sizes(texts: list[Any]) -> FloatArray:
 def keep_clear(
     ax: Any, texts: list[Any], centres: FloatArray, sizes: FloatArray, margin: float
 ) -> Iterator[tuple[int, FloatArray]]:
-    """Push names apart and remove those without room; yield the number and the centre in pixels of each that stays."""
+    """Push names apart and remove those without space; yield the number and the centre in pixels of each that stays."""
     room = ax.get_window_extent().padded(-margin)
     moved, clear = push_apart(centres, sizes, (room.x0, room.y0, room.x1, room.y1))
     for i, text in enumerate(texts):

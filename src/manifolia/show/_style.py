@@ -29,12 +29,12 @@ else:
     Axes = Any  # matplotlib is imported when something is drawn
 
 THEMES = ("auto", "light", "dark")
-UNDERLINED = ("top", "right", "left")  # sides to hide where rows have names in the place of ticks
+UNDERLINED = ("top", "right", "left")  # sides to hide where rows have names instead of ticks
 LEGEND_NAME = 32  # characters of a name in a legend
 _DARK_BELOW = 0.35  # luminance of a background on which light text reads better
-_READABLE = 9.0  # contrast of small names over points of the same colour; WCAG asks for 4.5 on a plain ground
-_MISSING_GLYPH = ("\u25a1", "?")  # what stands for a sign that no font has, and for want of that
-_SIZE_ROWS, _SIZE, _SIZE_POWER = 150, 30.0, -0.4  # points of 30 pt² for 150 rows; four times the rows, half the area
+_READABLE = 9.0  # contrast of small names over points of the same colour; WCAG requires 4.5 on a plain background
+_MISSING_GLYPH = ("\u25a1", "?")  # what replaces a character that no font has, and the fallback for that
+_SIZE_ROWS, _SIZE, _SIZE_POWER = 150, 30.0, -0.4  # 30 pt² for 150 rows; half of it for four times as many
 _SIZE_SIDE = 320.0  # on axes that measure this many points per side
 
 
@@ -50,7 +50,7 @@ class Display:
         matplotlib_part(purpose=f"{type(self).__name__}.plot")
 
     def _new_figure(self, size: tuple[float, float] | None) -> Any:
-        """Make a figure that pyplot knows, so that ``plt.show()`` shows it; without a size, as pyplot would."""
+        """Make a figure that pyplot knows, so that ``plt.show()`` shows it; by default with pyplot's size."""
         self._need_matplotlib()
         return matplotlib_part("pyplot").figure(figsize=size, layout="constrained" if size else None)
 
@@ -63,7 +63,7 @@ class Display:
         hide: Sequence[str] = (),
         projection: str | None = None,
     ) -> tuple[Any, Theme]:
-        """Take the axes, or make new ones, put a theme on them and hide some of their sides."""
+        """Take the axes, or make new ones, apply a theme and hide some of their sides."""
         ax = self._new_figure(size).add_subplot(projection=projection) if ax is None else ax
         chosen = resolve_theme(theme, ax)
         if theme != "auto":
@@ -113,7 +113,7 @@ def contrast(one: str, other: str) -> float:
 
 
 def legible(color: str, theme: Theme) -> str:
-    """Mix a colour with that of the text until it can be read on the background."""
+    """Mix a colour with that of the text until it is legible on the background."""
     ends = [np.array([int(one[i : i + 2], 16) for i in (1, 3, 5)]) for one in (color, theme.text)]
     for share in np.linspace(0.25, 1.0, 16):
         r, g, b = np.round((1 - share) * ends[0] + share * ends[1]).astype(int)
@@ -127,13 +127,13 @@ def legible(color: str, theme: Theme) -> str:
 
 
 def plain(text: Any) -> None:
-    """Let a matplotlib Text show its string as it is: no mathematics between dollars, no TeX."""
+    """Let a matplotlib Text show its string literally: no mathematics between dollars, no TeX."""
     text.set_usetex(False)
     text.set_parse_math(False)
 
 
 def shorten(name: Any, longest: int) -> str:
-    """Write a name on one line, with signs that the font has, cut to a length."""
+    """Write a name on one line, with characters that the font has, cut to a length."""
     characters = []
     for character in str(name):
         kind = unicodedata.category(character)
@@ -149,7 +149,7 @@ def shorten(name: Any, longest: int) -> str:
 
 
 def _drawable(character: str) -> str:
-    """Return the character, or what stands for it if no font of the present settings has it."""
+    """Return the character, or its replacement if no font in the current settings has it."""
     manager = matplotlib_part("font_manager")
     families = tuple(manager.FontProperties().get_family())
     generic = {
@@ -167,7 +167,7 @@ def _drawable(character: str) -> str:
 
 @lru_cache(maxsize=16)
 def _font_files(families: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the files that draw these families: the first that is found of each, as matplotlib would take it."""
+    """Return the files that draw these families: the first one found for each, as in matplotlib."""
     manager = matplotlib_part("font_manager")
     found = []
     for family in families:
@@ -190,14 +190,14 @@ def name_ticks(
 
 
 def legend_beside(ax: Any, named: Mapping[str, Any], theme: Theme) -> None:
-    """Write what stands for which name to the right of the axes."""
+    """Write the legend to the right of the axes."""
     beside: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.0, 1.0)}
     plain_legend(ax, list(named.values()), list(named), theme, fontsize=8, **beside)
 
 
 def plain_legend(ax: Any, handles: Sequence[Any], names: Sequence[str], theme: Theme, **options: Any) -> Any:
     """Write a legend whose names are shown as they are."""
-    # Names that begin with "_" would be left out, and "$" read as mathematics: write them after the fact.
+    # Names that begin with "_" would be left out, and "$" read as mathematics: write them afterwards.
     stand_ins = [f"name {i}" for i in range(len(names))]
     legend = ax.legend(handles, stand_ins, frameon=False, labelcolor=theme.text, **options)
     for text, name in zip(legend.get_texts(), names, strict=True):
@@ -224,13 +224,13 @@ def axes_points(ax: Any) -> tuple[float, float]:
 
 
 def point_size(n: int, ax: Any, *, line: bool = False) -> float:
-    """Choose the area of a point: smaller the more there are, larger on larger axes."""
+    """Choose the area of a point: smaller if there are more, larger on larger axes."""
     side = (0.5 * axes_points(ax)[0] if line else min(axes_points(ax))) / _SIZE_SIDE
     return float(np.clip(_SIZE * (n / _SIZE_ROWS) ** _SIZE_POWER * side**2, 0.4, 45.0))
 
 
 def point_alpha(n: int) -> float:
-    """Choose the opacity: below 1 where points of a large map lie upon one another."""
+    """Choose the opacity: below 1 if points of a large map overlap."""
     return float(np.clip(0.95 * (n / 1000) ** -0.15, 0.35, 0.95))
 
 
@@ -252,7 +252,7 @@ class Components(NamedTuple):
 
 
 def choose_components(components: Sequence[int] | None, available: int, *, plane: str = "") -> Components:
-    """Choose which components of a map are drawn; two, if a picture is named that draws in the plane."""
+    """Choose which components of a map are drawn: two for a named picture that draws in the plane."""
     if plane and available < 2:
         raise ValueError(f"{plane} draws in the plane, and the map has 1 component. Fit with n_components=2 or more.")
     if components is None:
@@ -269,7 +269,7 @@ def choose_components(components: Sequence[int] | None, available: int, *, plane
 
 
 def check_shape(values: Any, shape: tuple[int, ...], name: str, what: str) -> None:
-    """Check that there is one value for each of what is drawn."""
+    """Check that there is one value for each thing drawn."""
     if np.shape(values) != shape:
         raise ParameterError(f"{name} must be of shape {shape}, {what}, got shape {np.shape(values)}.", parameter=name)
 
@@ -278,7 +278,7 @@ def check_shape(values: Any, shape: tuple[int, ...], name: str, what: str) -> No
 
 
 def steal_room(ax: Any, artists: Sequence[Any]) -> None:
-    """Make room inside the figure for what stands to the right of the axes, unless a layout engine will."""
+    """Make space inside the figure for what is to the right of the axes, unless a layout engine will."""
     if ax.figure.get_layout_engine() is not None or ax.get_subplotspec() is None:
         return
     box = ax.get_position()

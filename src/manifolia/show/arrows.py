@@ -3,10 +3,10 @@
 Arrows are slopes: they point where the feature grows, and a longer one is a steeper slope.
 
 * `FeatureFieldDisplay`: one feature, as a smoothed field on a grid or row by row. Many arrows of a map mean little,
-  because most features of a row do not vary along any direction that a plane can show. Those are hidden: on the grid
-  where reliability is low or where arrows about a node disagree, and row by row where reliability is low.
+  because most features of a row do not vary along any direction that a plane can show. Those are hidden: on the grid if
+  reliability is low or arrows around a node disagree, and row by row if reliability is low.
 * `TopArrowsDisplay`: the largest arrows at a row, in a class or over a whole map, with their names. From a FeatureMAP
-  they are slopes about a row, or their means over a class. Any other map has one arrow per feature, its correlation
+  they are slopes around a row, or their means over a class. Any other map has one arrow per feature, its correlation
   with the axes (`manifolia.explain.gradients.correlation_arrows`): a biplot.
 """
 
@@ -37,11 +37,11 @@ from manifolia.show._style import Axes, check_shape, choose_components, matplotl
 from manifolia.show.map import OverMap
 from manifolia.show.palette import DARK, Theme, class_colors
 
-_STEEP = 95.0  # percentile of the slopes that is drawn as long as nodes are apart
-_LONGEST = 1.4  # times that length at most
+_STEEP = 95.0  # percentile of the slopes that is drawn as long as the distance between nodes
+_LONGEST = 1.4  # maximum multiple of that length
 _ROW_REACH = 1.3  # the same for arrows at rows, in distances to the next
 _NAME = 18
-_TIE_FROM = 10.0  # pixels: a name that went farther is tied to its arrow
+_TIE_FROM = 10.0  # pixels: a name that moved farther is tied to its arrow
 _CENTRAL = (2.0, 98.0)  # percentiles of the map within which it has its centre
 
 
@@ -66,7 +66,7 @@ class FeatureFieldDisplay(OverMap):
     n_hidden : int, default=0
         Arrows that are not drawn because they are weak.
     axis_names : list of str, default=None
-        What the axes are called.
+        Names of the axes.
 
     Attributes
     ----------
@@ -112,7 +112,7 @@ class FeatureFieldDisplay(OverMap):
         Parameters
         ----------
         estimator : FeatureMAP or Pipeline
-            Fitted; of a pipeline, its last step.
+            Fitted; for a pipeline, its last step.
         feature : int or str
             Which feature, by number or by name.
         smooth : bool, default=True
@@ -175,11 +175,11 @@ class FeatureFieldDisplay(OverMap):
         n_nodes : int, default=40
             Nodes along the longer side of the map.
         min_reliability : float, default=0.2
-            Arrows with less are hidden: at rows their own, on the grid the mean about a node.
+            Arrows with less are hidden: at rows their own reliability counts, on the grid the mean around a node.
         min_agreement : float, default=0.5
-            Nodes are hidden about which the mean arrow is shorter than so much of the mean length.
+            Nodes are hidden if the mean arrow around them is shorter than this share of the mean length.
         max_arrows : int, default=300
-            At rows: how many at most; of more those are drawn that cover the map evenly.
+            At rows: the maximum number; if there are more, those that cover the map evenly are drawn.
         components : sequence of int, default=None
             Which two components of the map to draw; None is the first two.
 
@@ -239,7 +239,7 @@ class FeatureFieldDisplay(OverMap):
         lengths : {"slope", "equal"}, default="slope"
             Whether a longer arrow is a steeper slope, or all are equally long.
         color : matplotlib colour, default=None
-            Of the arrows; None is that of text, with a rim in the colour of the background.
+            Colour of the arrows; None is that of text, with a rim in the background colour.
         legend : bool, default=True
             Whether the colour bar is drawn.
         **points : dict
@@ -263,7 +263,7 @@ class FeatureFieldDisplay(OverMap):
         return self
 
     def _drawn(self, lengths: str) -> FloatArray:
-        """Arrows as long as they are drawn."""
+        """Arrows with the length at which they are drawn."""
         slope = np.linalg.norm(self.arrows, axis=1, keepdims=True)
         unit = np.divide(self.arrows, slope, out=np.zeros_like(self.arrows), where=slope > 0.0)
         if lengths == "equal":
@@ -275,7 +275,7 @@ class FeatureFieldDisplay(OverMap):
 def _on_grid(
     Y: FloatArray, slopes: FloatArray, trust: FloatArray, n_nodes: int, min_reliability: float, min_agreement: float
 ) -> dict[str, Any]:
-    """Field on a grid; the mean reliability about a node is the second "feature", one of equal weights."""
+    """Field on a grid; the mean reliability around a node is a second "feature" with equal weights."""
     both = np.stack([slopes, np.column_stack([trust, np.zeros(len(Y))])], axis=1)
     weights = np.column_stack([trust, np.ones(len(Y))])
     field = arrow_grid(Y, both, n_nodes=n_nodes, weights=weights, min_count=1.5)
@@ -302,7 +302,7 @@ class ArrowGroup(NamedTuple):
 
     name: str  # Row, class or map
     origin: FloatArray  # (2,): where the arrows start
-    features: IntArray  # (k,): features, the first by rank first
+    features: IntArray  # (k,): features, in order of rank
     names: list[str]  # Their names
     arrows: FloatArray  # (k, 2): slopes along the axes, or correlations with them
     importance: FloatArray | None  # (k,): importance of each feature (Eq. 4)
@@ -320,9 +320,9 @@ class TopArrowsDisplay(OverMap):
     groups : list of ArrowGroup
         Arrows.
     color : array-like of shape (n,) or None, default=None
-        What colours the rows of the map: labels or values; None is grey.
+        Labels or values that colour the rows of the map; None is grey.
     axis_names : list of str, default=None
-        What the axes are called.
+        Names of the axes.
 
     Attributes
     ----------
@@ -337,7 +337,7 @@ class TopArrowsDisplay(OverMap):
     origins_ : matplotlib collection
         After `plot`: the dots where they start.
     labels_ : list of matplotlib Text
-        After `plot`: names of features for which there was room.
+        After `plot`: the names of features for which there was space.
 
     Examples
     --------
@@ -375,11 +375,11 @@ class TopArrowsDisplay(OverMap):
         Parameters
         ----------
         estimator : FeatureMAP or Pipeline
-            Fitted; of a pipeline, its last step.
+            Fitted; for a pipeline, its last step.
         rows : int, slice, array-like of int or bool, default=None
             One row, or several, whose arrows are averaged.
         groups : array-like of shape (n,), default=None
-            Labels of all rows, in the place of `rows`: averages over each class.
+            Labels of all rows, instead of `rows`: averages over each class.
         top : int, default=10
             How many features for each row, selection or class.
         by : {"arrow", "importance"}, default="arrow"
@@ -391,7 +391,7 @@ class TopArrowsDisplay(OverMap):
         color : array-like of shape (n,), default=None
             What colours the rows of the map; None takes `groups`, or grey.
         max_rows : int, default=500
-            Of more rows a sample is averaged.
+            If there are more rows, a sample is averaged.
         feature_names : sequence of str, default=None
             Names of all features; None takes those that the estimator was fitted with.
         components : sequence of int, default=None
@@ -405,7 +405,7 @@ class TopArrowsDisplay(OverMap):
         Raises
         ------
         ValueError
-            If neither rows nor groups are given, or both, or no arrow is reliable enough.
+            If neither rows nor groups are given, or both are, or no arrow is reliable enough.
         """
         check_option(by, "by", ("arrow", "importance"))
         check_number(top, "top", low=1, integer=True)
@@ -461,9 +461,9 @@ class TopArrowsDisplay(OverMap):
         arrows : array-like of shape (d, n_components), default=None
             Other arrows, such as the loadings of principal components.
         top : int, default=10
-            How many features: those with the longest arrows.
+            Number of features: those with the longest arrows.
         color : array-like of shape (n,), default=None
-            What colours the rows of the map; None is grey.
+            Labels or values that colour the rows of the map; None is grey.
         feature_names : sequence of str, default=None
             Names of all features; None takes the columns of a DataFrame.
         components : sequence of int, default=None
@@ -517,7 +517,7 @@ class TopArrowsDisplay(OverMap):
         reach : float, default=0.28
             Length of the longest arrow, as a share of the map's longer side.
         label : bool, default=True
-            Whether features are named at their arrows; a name for which there is no room is left out.
+            Whether features are named at their arrows; a name is left out if there is no space.
         legend : bool, default=True
             Whether the legend or colour bar of the rows is drawn.
         **points : dict
@@ -598,7 +598,7 @@ def _largest(
 def _draw_arrows(
     ax: Any, starts: FloatArray, vectors: FloatArray, *, color: Any, theme: Theme, width: float, zorder: float
 ) -> Any:
-    """Draw arrows as long as they are in units of the map, with a rim in the colour of the background."""
+    """Draw arrows with their length in units of the map, with a rim in the background colour."""
     effects = matplotlib_part("patheffects")
     return ax.quiver(
         *starts.T,

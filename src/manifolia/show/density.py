@@ -1,13 +1,13 @@
-"""How dense the rows lie in a plane: the density of each class, and how wide the data is around a row.
+"""How densely the rows lie in a plane: the density of each class, and how wide the data is around a row.
 
-* `DensityDisplay` (Vens and Costa 2011, Fig. 8): points of many rows cover one another and show their outline only. A
-  density shows peaks: two classes that share a region can still be told apart if their peaks are elsewhere. All panels
-  have one range and one scale of colours. Rows are counted in cells, and counts are smoothed by a Gaussian whose width
+* `DensityDisplay` (Vens and Costa 2011, Fig. 8): points of many rows cover one another and show only their outline. A
+  density shows peaks: two classes that share a region can still be told apart if their peaks differ. All panels have
+  the same range and the same colour scale. Rows are counted in cells, and counts are smoothed by a Gaussian whose width
   follows Scott's rule, σ n^(−1/6) on each axis.
-* `GaugeDisplay`: an ellipse stands for the neighbourhood of a row. Its axes lie where the two main directions of the
-  data lie in the map, and are as long as the data is wide along them (singular values), all ellipses on one scale.
-  Where ellipses are large the data is sparse, where they are thin it runs one way. With more than two components an
-  ellipse is the shadow of the ellipsoid.
+* `GaugeDisplay`: an ellipse represents the neighbourhood of a row. Its axes lie where the two main directions of the
+  data lie in the map, and are as long as the data is wide along them (singular values), with all ellipses on one scale.
+  Where ellipses are large the data is sparse; where they are thin it runs in one direction. With more than two
+  components an ellipse is the shadow of the ellipsoid.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class DensityDisplay(Display):
         Returns
         -------
         float
-            ∫ min(p, q): 0 if classes are apart and 1 if they are alike.
+            ∫ min(p, q): 0 if classes are separate and 1 if they are alike.
         """
         area = float(np.diff(self.x_edges)[0] * np.diff(self.y_edges)[0])
         n = len(self.values)
@@ -192,7 +192,7 @@ class DensityDisplay(Display):
         cmap : str or Colormap, default=None
             Colours of the densities; None is our own scale.
         vmax : float, default=None
-            Density with the last colour; None is the highest of all panels.
+            Density of the last colour; None is the highest in any panel.
 
         Returns
         -------
@@ -204,7 +204,7 @@ class DensityDisplay(Display):
         MissingExtraError
             If matplotlib is not installed.
         ValueError
-            If there are not as many axes as classes.
+            If the number of axes is not that of the classes.
         """
         n = len(self.values)
         if ax is None:
@@ -248,9 +248,9 @@ class GaugeDisplay(OverMap):
     radii : ndarray of shape (m, c)
         Extents of the data along these directions.
     color : array-like of shape (n,) or None, default=None
-        What colours the rows of the map; None is grey.
+        Labels or values that colour the rows of the map; None is grey.
     axis_names : list of str, default=None
-        What the axes are called.
+        Names of the axes.
 
     Attributes
     ----------
@@ -295,13 +295,13 @@ class GaugeDisplay(OverMap):
         Parameters
         ----------
         estimator : FeatureMAP or Pipeline
-            Fitted; of a pipeline, its last step.
+            Fitted; for a pipeline, its last step.
         color : array-like of shape (n,), default=None
-            What colours the rows of the map; None is grey.
+            Labels or values that colour the rows of the map; None is grey.
         rows : int, slice, array-like of int or bool, default=None
             Rows whose frames are drawn; None chooses rows that cover the map evenly.
         n_shown : int, default=120
-            How many of these at most.
+            Maximum number of these.
         components : sequence of int, default=None
             Which two components of the map to draw; None is the first two.
 
@@ -409,6 +409,6 @@ class GaugeDisplay(OverMap):
         return half, np.degrees(np.arctan2(ways[:, 1, 1], ways[:, 0, 1]))
 
     def _unit(self) -> float:
-        """Scale at which the median ellipse has room among those about it."""
+        """Scale at which the median ellipse has space among those around it."""
         longer = float(np.median(self.ellipses()[0][:, 0])) or 1.0
         return _ROOM * nearest_gap(self.Y[self.rows]) / longer

@@ -1,12 +1,12 @@
 """What a forest says about rows: proximities, outliers, prototypes, evidence, imputed values, and the walk over them.
 
-* `ProximityDisplay`: rows of one class stand together, in the order of the data: to sort them by their own proximities
+* `ProximityDisplay`: rows of one class are together, in the order of the data: sorting them by their own proximities
   would draw a pattern into noise. A matrix of many rows is averaged over cells, so that no entry is lost between the
   pixels; cells never straddle the border of two classes. A row's proximity to itself says nothing about other rows and
   is left out.
-* `EntropyDisplay`: the entropy falls fast while steps take noise away and slowly once they take structure; the knee
-  lies between. Where the map places rows through the leaves of a forest, placing is itself a step: the walk takes one
-  step less than the knee.
+* `EntropyDisplay`: the entropy falls fast while steps remove noise and slowly once they remove structure; the knee lies
+  in between. If the map places rows through the leaves of a forest, placing is itself a step: the walk takes one step
+  less than the knee.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from manifolia.show._style import (
 )
 from manifolia.show.palette import DARK, class_colors
 
-_GAMMA = 0.5  # square root: proximities between classes are some thirty times smaller than within, and shall be seen
-_BRIGHTEST = 0.999  # of the cells keep below the end of the scale: a few rows that speak for each other set no scale
-_LIMIT = 10.0  # above it Breiman and Cutler call a row an outlier
+_GAMMA = 0.5  # square root: proximities between classes, some thirty times smaller than within, stay visible
+_BRIGHTEST = 0.999  # share of the cells below the end of the scale: a few rows near each other do not set it
+_LIMIT = 10.0  # above this Breiman and Cutler call a row an outlier
 _NAMED = 3  # rows of a class that are named
 _NAME = 24  # characters of a class or feature
 _WIDEST = 5.0  # points: a line of weight 1
-_SHOWN = 4  # times the knee: beyond, the curve only goes on
+_SHOWN = 4  # times the knee: beyond that, the curve only continues
 _SHOWN_LEAST = 20
 
 
@@ -64,8 +64,8 @@ class ProximityDisplay(Display):
     class_edges : ndarray of int of shape (n_classes + 1,)
         Rows, in drawing order, at which the classes begin and end.
     class_shares : ndarray of shape (n_classes, n_classes)
-        Of the proximity that the rows of a class have to all other rows, the share that goes to each class; rows sum
-        to 1. For RF-GAP this is the forest's mean out-of-bag vote for each class.
+        Share of the proximity from the rows of a class to all other rows that goes to each class; rows sum to 1. For
+        RF-GAP this is the forest's mean out-of-bag vote for each class.
     title : str, default="proximity"
         What is drawn; labels the colour bar.
 
@@ -143,11 +143,11 @@ class ProximityDisplay(Display):
         Parameters
         ----------
         K : array-like or sparse matrix of shape (n, n)
-            Proximities, none below 0; need not be symmetric. Never made dense.
+            Proximities, none negative; need not be symmetric. Never made dense.
         y : array-like of shape (n,)
             The class of each row.
         max_cells : int, default=400
-            About the most cells on a side; a class has at least one. With fewer rows each row is a cell.
+            Approximate maximum number of cells per side; a class has at least one. With fewer rows each row is a cell.
         title : str, default="proximity"
             What the proximities are.
 
@@ -159,7 +159,7 @@ class ProximityDisplay(Display):
         Raises
         ------
         ValueError
-            If `K` is not square or has entries below 0, or there is not one label per row.
+            If `K` is not square or has negative entries, or the number of labels is not that of the rows.
         """
         matrix = sp.csr_array(check_matrix(K, name="K", accept_sparse=True), dtype=np.float64)
         n = matrix.shape[0]
@@ -204,9 +204,9 @@ class ProximityDisplay(Display):
         cmap : str or Colormap, default="magma_r"
             Colours on a square-root scale, from 0 to the value that one cell in a thousand exceeds.
         line_color : colour, default="0.6"
-            Of the borders between classes.
+            Colour of the borders between classes.
         colorbar : bool, default=True
-            Whether to add a colour bar, which takes its room from `ax`.
+            Whether to add a colour bar, which takes its space from `ax`.
 
         Returns
         -------
@@ -278,7 +278,7 @@ class OutlierDisplay(Display):
     ax_ : matplotlib Axes
         After `plot`: where it was drawn.
     named_ : list of int
-        After `plot`: rows whose number stands beside their point.
+        After `plot`: rows whose number is written beside their point.
     """
 
     scores: FloatArray
@@ -291,7 +291,7 @@ class OutlierDisplay(Display):
         Parameters
         ----------
         K : array-like or sparse matrix of shape (n, n)
-            Proximities, such as `manifolia.forest.proximity` gives.
+            Proximities, such as those of `manifolia.forest.proximity`.
         y : array-like of shape (n,)
             Classes.
 
@@ -467,7 +467,7 @@ class PrototypeDisplay(Display):
 
 @dataclass(eq=False, repr=False)
 class EvidenceDisplay(Display):
-    """A row, and the labelled rows that speak for it, on the map; make one with `from_data`.
+    """A row, and the labelled rows that support its prediction, on the map; make one with `from_data`.
 
     Parameters
     ----------
@@ -511,13 +511,13 @@ class EvidenceDisplay(Display):
         Y : array-like of shape (n, 2)
             The map of the training rows.
         y : array-like of shape (n,)
-            Their classes, some may be missing.
+            Their classes; some may be missing.
         row : int
             Which row of `K`.
         places : array-like of shape (m, 2), default=None
             Places of the rows of `K`; None: they are the training rows.
         n_neighbors : int, default=5
-            How many speak.
+            Number of labelled rows.
 
         Returns
         -------
@@ -571,7 +571,7 @@ class EvidenceDisplay(Display):
 
 @dataclass(eq=False, repr=False)
 class ImputationDisplay(Display):
-    """Known and filled values of the columns with most gaps; make one with `from_data`.
+    """Known and imputed values of the columns with most missing values; make one with `from_data`.
 
     Parameters
     ----------
@@ -599,7 +599,7 @@ class ImputationDisplay(Display):
     def from_data(
         cls, found: Imputed, *, feature_names: Sequence[Any] | None = None, top: int = 8
     ) -> ImputationDisplay:
-        """Take what `manifolia.forest.impute` gave.
+        """Take the result of `manifolia.forest.impute`.
 
         Parameters
         ----------
@@ -608,7 +608,7 @@ class ImputationDisplay(Display):
         feature_names : sequence of str, default=None
             Names of the columns.
         top : int, default=8
-            Columns to draw, those with most gaps.
+            Columns to draw: those with most missing values.
 
         Returns
         -------
@@ -618,7 +618,7 @@ class ImputationDisplay(Display):
         Raises
         ------
         ValueError
-            If there was no gap.
+            If there was no missing value.
         """
         counts = found.missing.sum(axis=0)
         if not counts.any():
@@ -644,7 +644,7 @@ class ImputationDisplay(Display):
         Returns
         -------
         ImputationDisplay
-            Itself, with `ax_`: known values in grey above the line of a column, filled ones below.
+            Itself, with `ax_`: known values in grey above the line of a column, imputed ones below.
         """
         n = len(self.names)
         ax, chosen = self._open(ax, theme, (6.6, float(np.clip(1.4 + 0.5 * n, 2.4, 14.0))), hide=UNDERLINED)
@@ -692,7 +692,7 @@ class EntropyDisplay(Display):
     chosen_ : matplotlib Line2D
         After `plot`: the mark at `t`.
     knee_ : matplotlib Line2D or None
-        After `plot`: the mark at the knee, where it is not `t`.
+        After `plot`: the mark at the knee, if it is not `t`.
 
     Examples
     --------
@@ -736,7 +736,7 @@ class EntropyDisplay(Display):
         Parameters
         ----------
         entropy : array-like of shape (t_max,)
-            Entropy after 1, 2, … steps, as `manifolia.operators.entropy.von_neumann_entropy` gives it.
+            Entropy after 1, 2, … steps, from `manifolia.operators.entropy.von_neumann_entropy`.
         t : int, default=None
             Steps; None reads them off the curve.
 
@@ -748,7 +748,7 @@ class EntropyDisplay(Display):
         Raises
         ------
         ValueError
-            If the curve is not one row of finite numbers, or has fewer steps than `t`.
+            If the curve is not a vector of finite numbers, or has fewer steps than `t`.
         """
         curve = np.asarray(entropy, dtype=np.float64)
         if curve.ndim != 1 or not curve.size or not np.isfinite(curve).all():
@@ -771,7 +771,7 @@ class EntropyDisplay(Display):
         theme : {"auto", "light", "dark"}, default="auto"
             "light" and "dark" also set the backgrounds of axes and figure; "auto" leaves them and follows the axes.
         t_max : int, default=None
-            Last step on the axis; None shows four times as many as to the knee.
+            Last step on the axis; None shows four times as many steps as up to the knee.
 
         Returns
         -------
@@ -813,7 +813,7 @@ class EntropyDisplay(Display):
 
 
 def _mark(ax: Any, t: int, entropy: FloatArray, *, color: str, marker: str, label: str) -> Any:
-    """Mark a step with a line down to the axis; the last point stands for one beyond the curve."""
+    """Mark a step with a line down to the axis; the last point represents one beyond the curve."""
     height = float(entropy[min(t, entropy.shape[0]) - 1])
     ax.axvline(t, color=color, linewidth=0.9, linestyle=":", zorder=1)
     return ax.plot(

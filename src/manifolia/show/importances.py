@@ -33,7 +33,7 @@ from manifolia.show.palette import DARK, class_colors
 _NAME = 36  # characters of a feature's name
 _TABLE_NAME = 24
 _COLUMNS = ("contribution", "importance", "value")
-_STEP = 1.3  # from column to column; the longest bar of each has length 1
+_STEP = 1.3  # between columns; the longest bar of each has length 1
 
 
 @dataclass(eq=False, repr=False)
@@ -51,7 +51,7 @@ class ImportanceDisplay(Display):
     rows : ndarray of int of shape (n_shown,) or None, default=None
         Their places among all features.
     n_features : int or None, default=None
-        How many features there are, with those not shown; None is as many as are shown.
+        Total number of features, including those not shown; None is the number shown.
     label : str, default="importance"
         What the bars measure.
 
@@ -223,13 +223,13 @@ class FeatureTableDisplay(Display):
     Parameters
     ----------
     names : list of str
-        Features, the first by rank first.
+        Features, in order of rank.
     contribution, importance, value : ndarray of shape (k,)
         The bars.
     features : ndarray of int of shape (k,) or None, default=None
         Places of the features among all.
     title : str or None, default=None
-        What stands over them.
+        Title above them.
 
     Attributes
     ----------
@@ -279,7 +279,7 @@ class FeatureTableDisplay(Display):
         Parameters
         ----------
         estimator : FeatureMAP or Pipeline
-            Fitted; of a pipeline, its last step.
+            Fitted; for a pipeline, its last step.
         rows : int, slice, array-like of int or bool, default=None
             One row, a class or any selection; None: all.
         top : int, default=10
@@ -291,11 +291,11 @@ class FeatureTableDisplay(Display):
         min_reliability : float, default=0.2
             Arrows with less count as zero.
         max_rows : int, default=500
-            Of more rows a sample is averaged.
+            If there are more rows, a sample is averaged.
         feature_names : sequence of str, default=None
             Names of all features; None takes those that the estimator was fitted with.
         title : str, default=None
-            What stands over the table.
+            Title above the table.
 
         Returns
         -------
@@ -339,7 +339,7 @@ class FeatureTableDisplay(Display):
         feature_names : sequence of str, default=None
             Names of all features; None takes the columns of a DataFrame.
         title : str, default=None
-            What stands over the table.
+            Title above the table.
 
         Returns
         -------
@@ -414,7 +414,7 @@ class FeatureTableDisplay(Display):
                 for place, number in zip(places, numbers, strict=True)
             ]
             for bar in self.bars_[column]:
-                bar.set_alpha(0.45)  # the numbers stand on the bars
+                bar.set_alpha(0.45)  # the numbers are on the bars
             ax.text(start, -0.75, column, ha="left", va="bottom", fontsize=9, fontweight="bold", color=chosen.text)
             ax.axvline(start, color=chosen.muted, linewidth=0.8)
         name_ticks(ax.yaxis, places, self.names, _TABLE_NAME, fontsize=9)

@@ -1,7 +1,7 @@
 """The map itself: rows as points, coloured by class or by a value, with new rows and wrong predictions marked.
 
-The axes of a map mean nothing: it may be turned, mirrored and scaled. Only who is near whom speaks. So the picture has
-no ticks, both axes have one scale, and points are drawn in a shuffled order, so that no class covers another.
+The axes of a map mean nothing: it may be rotated, mirrored and scaled. Only nearness matters. So the picture has no
+ticks, both axes have the same scale, and points are drawn in a shuffled order, so that no class covers another.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["Classes", "MapDisplay", "OverMap", "Values", "write_map_picture"]
 
 _KINDS = ("auto", "class", "continuous")
 _NOTEBOOK_DPI = 110  # of a picture at the end of a cell, which is shown pixel by pixel
-_SQUARE = 4.8  # inches of a new figure, without what stands beside the map
+_SQUARE = 4.8  # inches of a new figure, without what is beside the map
 
 
 @dataclass(eq=False, repr=False)
@@ -49,11 +49,11 @@ class MapDisplay(Display):
     Y : ndarray of shape (n, n_components)
         Coordinates of 1, 2 or 3 components.
     color : Classes, Values or None, default=None
-        What colours the points; None is one colour for all.
+        Colours of the points; None is one colour for all.
     new : ndarray of shape (m, n_components), default=None
         Coordinates of new rows.
     name : str, default=None
-        What the colours stand for; heads the legend or labels the colour bar.
+        What the colours mean; heads the legend or labels the colour bar.
     axis_names : list of str, default=None
         What the axes are called; None leaves them without names, as axes of a map mean nothing.
 
@@ -114,14 +114,15 @@ class MapDisplay(Display):
         estimator : estimator or Pipeline
             Fitted, with an ``embedding_``; of a pipeline, its last step.
         y : array-like of shape (n,), default=None
-            What colours the rows: the target, or any other column.
+            Values that colour the rows: the target, or any other column.
         X_new : array-like or DataFrame of shape (m, d), default=None
             Rows to place; drawn as diamonds.
         y_new : array-like of shape (m,), default=None
             What colours them.
         predicted : array-like or "oob", default=None
-            Predicted classes, of the new rows if there are any, else of the rows of the map; where they differ from
-            the label, the point gets a ring in the colour of the prediction. ``"oob"``: the out-of-bag predictions.
+            Predicted classes, of the new rows if there are any, otherwise of the rows of the map; where they differ
+            from the label, the point gets a ring in the colour of the prediction. ``"oob"``: the out-of-bag
+            predictions.
         **options : object
             Passed on to `from_data`: ``kind``, ``name``, ``class_names``, ``components``.
 
@@ -176,17 +177,17 @@ class MapDisplay(Display):
         new_color : array-like of shape (m,), default=None
             What colours them. Without it, and without predictions, they are hollow.
         predicted : array-like of shape (m,) or (n,), default=None
-            Predicted classes, of the new rows if there are any, else of the rows of the map.
+            Predicted classes, of the new rows if there are any, otherwise of the rows of the map.
         kind : {"auto", "class", "continuous"}, default="auto"
             Whether colours are classes or a scale. "auto": a scale for dates, and for numbers unless they are at most
             20 different whole ones.
         name : str, default=None
-            What the colours stand for; None takes the name of `color`, if it has one.
+            What the colours mean; None takes the name of `color`, if it has one.
         class_names : sequence or mapping, default=None
             Names to show: one for each class in sorted order, or from label to name.
         components : sequence of int, default=None
-            Which 1, 2 or 3 components to draw; None is all of up to 3, and the first 2 of more. If that is part of the
-            map, the axes say which.
+            Which 1, 2 or 3 components to draw; None is all if there are up to 3, and otherwise the first 2. If only
+            part of the map is drawn, the axes say which.
 
         Returns
         -------
@@ -266,10 +267,10 @@ class MapDisplay(Display):
             "light" and "dark" also set the backgrounds of axes and figure; "auto" leaves them and follows the axes.
         legend : bool, default=True
             Whether classes are named beside the map, with their counts, or the scale is shown as a colour bar; it takes
-            its room from `ax`.
+            its space from `ax`.
         labels : bool or "auto", default="auto"
-            Whether classes are named on the map, where they are densest; "auto" does in the plane. A name for which
-            there is no room is left out.
+            Whether classes are named on the map, where they are densest; "auto" does so in the plane. A name is left
+            out if there is no space.
         size : float, default=None
             Area of a point in pt²; None follows the number of rows and the size of the axes.
         alpha : float, default=None
@@ -281,7 +282,7 @@ class MapDisplay(Display):
         center : float, default=None
             Middle of a diverging scale, such as 0 for values that have a sign.
         shuffle : bool, default=True
-            Whether rows are drawn in a shuffled order, the same each time, or as they come.
+            Whether rows are drawn in a shuffled order, the same each time, or in their own order.
         rasterize_above : int, default=5000
             With more rows, points become an image in SVG and PDF; texts and lines stay vectors.
 
@@ -321,7 +322,7 @@ class MapDisplay(Display):
         return self
 
     def _repr_png_(self) -> bytes | None:
-        """Return the picture, which a notebook shows at the end of a cell; None if it was drawn, and so is shown."""
+        """Return the picture, which a notebook shows at the end of a cell; None if it was drawn and is shown anyway."""
         if hasattr(self, "ax_") or not is_installed("matplotlib"):
             return None
         picture = io.BytesIO()
@@ -346,7 +347,7 @@ class MapDisplay(Display):
 
 @dataclass(eq=False, repr=False)
 class OverMap(Display):
-    """A picture that stands on the rows of a map."""
+    """A picture on top of the rows of a map."""
 
     Y: FloatArray  # (n, 2): the map
     _: KW_ONLY
@@ -370,12 +371,12 @@ class OverMap(Display):
 def write_map_picture(
     display: MapDisplay, paths: Iterable[str | os.PathLike[str] | IO[bytes]], title: str, *, dpi: int = 200
 ) -> None:
-    """Write a map to files, and let its figure go."""
+    """Write a map to files, and close its figure."""
     figure: Any = display.plot().figure_
     try:
         display.ax_.set_title(title, parse_math=False)
         for path in paths:
             figure.savefig(path, dpi=dpi)
     finally:
-        # pyplot keeps every figure that it made until it is told to let it go.
+        # pyplot keeps every figure that it made until it is told to close it.
         matplotlib_part("pyplot").close(figure)

@@ -1,10 +1,10 @@
-"""Colours of the pictures and of the page: told apart with any colour vision, legible on light and on dark.
+"""Colours of the pictures and of the page: distinguishable with any colour vision, legible on light and on dark.
 
 * Classes: Okabe and Ito's colours for up to 8; on white their yellow, faint there, is darkened, and on dark their black
   is near white. From 9 to 40 a list that continues them: each colour is the one farthest in OKLab from those before it,
   also as seen with protanopia, deuteranopia and tritanopia. A class keeps its colour when classes are added after it.
-  Nobody tells 40 colours apart for sure: with more than about a dozen classes, labels on the map carry the reading.
-* Values: a stretch of viridis, without the end that is faint on the background.
+  Nobody can reliably tell 40 colours apart: with more than about a dozen classes, read the labels on the map.
+* Values: a part of viridis, without the end that is faint on the background.
 * Values around a middle: from blue through grey to orange; light and dark differ in which end of lightness is grey.
 
 All lists are frozen: ``docs/make_palette.py`` makes them, and the tests measure their distances and contrasts.
@@ -22,20 +22,20 @@ from manifolia._core.validate import check_number
 
 
 class Theme(NamedTuple):
-    """Colours of what is around the points."""
+    """Colours of everything around the points."""
 
     background: str  # Behind the points; the class colours are chosen for it
     text: str  # Titles, labels and legends
-    muted: str  # What stands back: axes, notes
+    muted: str  # Muted elements: axes, notes
     faint: str  # Frames and grids
 
 
 LIGHT = Theme(background="#FFFFFF", text="#1A1D21", muted="#5B636B", faint="#D5DADF")
 DARK = Theme(background="#15181D", text="#E9ECEF", muted="#A3ABB3", faint="#3A4048")
 
-#: More classes than that have no colours of their own.
+#: Beyond this number, classes have no colours of their own.
 MAX_CLASSES = 40
-#: What has no class of its own; a grey that is legible on light and on dark.
+#: Rows without a class of their own; a grey that is legible on light and on dark.
 OTHER_COLOR = "#8C8C8C"
 OTHER_NAME = "other"
 #: Rows whose value is missing.
@@ -88,7 +88,7 @@ class ClassPalette(NamedTuple):
     """Classes in the order of their colours, and the class of each row."""
 
     names: list[str]  # Classes as text, in the order of their values; the pooled rest, if any, last, as ``"other"``
-    codes: IntArray  # (n,): for each row the place of its class in `names`; −1 if its label is missing
+    codes: IntArray  # (n,): for each row, the index of its class in `names`; −1 if its label is missing
     pooled: list[str]  # The classes that were pooled, largest first; empty if each has a colour of its own
     values: list[Any]  # The classes as they came, in the order of `names`, without the pooled ones
 
@@ -127,7 +127,7 @@ def _factorize(y: Any) -> tuple[IntArray, list[Any]]:
 
 
 def class_name(value: Any) -> str:
-    """Write a class; a whole number that a missing value made a float of is written as the whole number."""
+    """Write a class; a whole number that a missing value turned into a float is written as a whole number."""
     if isinstance(value, (float, np.floating)) and float(value).is_integer():
         return str(int(value))
     return str(value)
@@ -138,5 +138,5 @@ def _sort_key(value: Any) -> tuple[Any, ...]:
     if isinstance(value, (bool, np.bool_, int, float, np.number)):
         return (0, float(value))
     parts = re.split(r"(\d{1,18})", str(value))
-    # At odd places stand digits; what compares equal as numbers ("01", "1") is told apart by the text.
+    # Odd places hold digits; what compares equal as numbers ("01", "1") is ordered by the text.
     return (1, [(int(part), "") if i % 2 else (0, part.casefold()) for i, part in enumerate(parts)], str(value))

@@ -7,7 +7,7 @@
   the diagonal; to the left of it are intrusions (near in the map, far in the data), to the right extrusions.
 * `ShepardDisplay`: how often pairs with one distance in the data have which distance in the map, with the median. A map
   that keeps the order of distances rises steadily; one that keeps distances is a straight line through 0. Pairs are
-  counted in cells rather than drawn: a million points on one another show their outline only.
+  counted in cells rather than drawn: a million overlapping points show only their outline.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from manifolia.exceptions import ParameterError
 from manifolia.show._style import Axes, Display, color_bar, matplotlib_part, plain_legend
 from manifolia.show.palette import DARK, class_colors
 
-#: Number of colours. Lines differ in their dashes too, so that more of them, or a grey print, stay legible.
+#: Number of colours. Lines also differ in their dashes, so that more of them, or a grey print, stay legible.
 _N_COLORS = 7
 _DASHES = ("-", "--", "-.", ":")
 _CURVES = {"r_nx": "$R_{NX}(K)$: gain over a random map", "q_nx": "$Q_{NX}(K)$: share of neighbours kept"}
@@ -49,7 +49,7 @@ class MetricsDisplay(Display):
     areas : dict of str to float
         For each map its `auc_r_nx`.
     baseline : ndarray of shape (n - 2,)
-        What a random map has.
+        The curve of a random map.
 
     Attributes
     ----------
@@ -286,9 +286,9 @@ class CorankingDisplay(Display):
         max_points : int, default=2000
             If there are more points, this many are drawn at random and ranked among themselves.
         max_cells : int, default=60
-            Cells on a side at most.
+            Maximum number of cells per side.
         random_state : int, RandomState, Generator or None, default=0
-            Draws the points.
+            Seed for drawing the points.
         n_jobs : int or None, default=None
             Threads; the result does not depend on it.
 
@@ -329,7 +329,7 @@ class CorankingDisplay(Display):
         cmap : str or Colormap, default="cividis"
             Colours of the cells; the default reads the same with any colour vision and in grey.
         colorbar : bool, default=True
-            Whether to add a colour bar, which takes its room from `ax`.
+            Whether to add a colour bar, which takes its space from `ax`.
 
         Returns
         -------
@@ -444,7 +444,7 @@ class ShepardDisplay(Display):
         max_pairs : int, default=200000
             If there are more pairs, this many are drawn at random.
         random_state : int, RandomState, Generator or None, default=0
-            Draws the pairs.
+            Seed for drawing the pairs.
 
         Returns
         -------
@@ -482,7 +482,7 @@ class ShepardDisplay(Display):
         cmap : str or Colormap, default="cividis"
             Colours of the counts, on a logarithmic scale.
         colorbar : bool, default=True
-            Whether to add a colour bar, which takes its room from `ax`.
+            Whether to add a colour bar, which takes its space from `ax`.
 
         Returns
         -------
@@ -523,7 +523,7 @@ def _stress(high: FloatArray, low: FloatArray) -> float:
 
 
 def _rank_edges(n: int, max_cells: int) -> IntArray:
-    """Ranks 1 … n − 1 cut into cells that grow in proportion to the rank; small ranks have a cell each."""
+    """Ranks 1 … n − 1 cut into cells that grow in proportion to the rank; each small rank has its own cell."""
     edges = np.unique(np.round(np.geomspace(1, n, max_cells + 1)).astype(np.int64))
     return edges if edges.shape[0] > 2 else np.array([1, n])
 

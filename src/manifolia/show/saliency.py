@@ -1,6 +1,6 @@
-"""Which pixels vary around an image: importances of its features, drawn as images beside it.
+"""Which pixels vary around an image: importances of its features, drawn as an image beside it.
 
-A row's importances (Eq. 4 of FeatureMAP), reshaped as its pixels are, light up where images like it differ.
+A row's importances (Eq. 4 of FeatureMAP), reshaped like its pixels, light up where similar images differ.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from manifolia.show._style import Axes, Display, check_shape, matplotlib_part, s
 from manifolia.show.palette import DARK
 
 _GAP = 0.10  # between tiles, in widths of an image
-_TITLE = 0.26  # room for the text over an image, in its widths
+_TITLE = 0.26  # space for the text above an image, in its widths
 _NAME = 14
 _SALIENT = ("#FFFFFF", "#FDE3DC", "#F8A58F", "#DD513A", "#9B1B1E", "#4D0711")  # white to dark red, rising in darkness
 _SALIENT_DARK = ("#15181D", "#4A1512", "#8F2A1C", "#D9573A", "#F9A98F", "#FFF1EC")
@@ -37,7 +37,7 @@ class SaliencyDisplay(Display):
     saliency : ndarray of shape (m, h, w)
         Importance of each pixel.
     titles : list of str, default=None
-        What stands over each image.
+        Title above each image.
 
     Attributes
     ----------
@@ -96,9 +96,9 @@ class SaliencyDisplay(Display):
         kind : {"variance", "gradient"}, default="variance"
             Importance with directions weighted by their variance, or each counted alike (Eq. 4).
         titles : sequence of str, default=None
-            What stands over each image; None are the numbers of the rows, or the names of the groups.
+            Title above each image; None uses the numbers of the rows, or the names of the groups.
         max_rows : int, default=1000
-            Of a larger group a sample is averaged.
+            For a larger group, a sample is averaged.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class SaliencyDisplay(Display):
         Raises
         ------
         ValueError
-            If the features do not make an image of that shape, or rows are asked for beside groups.
+            If the features do not form an image of that shape, or both rows and groups are given.
         """
         check_option(kind, "kind", ("variance", "gradient"))
         model = explained_model(estimator, "SaliencyDisplay")
@@ -152,12 +152,12 @@ class SaliencyDisplay(Display):
         shape : sequence of int, default=None
             Height, width and, if there are any, colour channels; None takes a square.
         titles : sequence of str, default=None
-            What stands over each image.
+            Title above each image.
 
         Returns
         -------
         SaliencyDisplay
-            Ready to `plot`; of several channels the importances are added as squares.
+            Ready to `plot`; the importances of several channels are added as squares.
 
         Raises
         ------
@@ -206,7 +206,7 @@ class SaliencyDisplay(Display):
         theme : {"auto", "light", "dark"}, default="auto"
             "light" and "dark" also set the backgrounds of axes and figure; "auto" leaves them and follows the axes.
         n_columns : int, default=10
-            Images beside each other.
+            Number of images per row.
         cmap : str or Colormap, default=None
             Scale of importance; None goes from the background to the most salient red.
         image_cmap : str or Colormap, default=None
@@ -273,7 +273,7 @@ def _tile(ax: Any, pixels: FloatArray, x: float, y: float, cmap: Any, limits: tu
 
 
 def _check_image(shape: Sequence[int] | None, n_features: int) -> tuple[int, ...]:
-    """Shape of an image; a square if nothing was said."""
+    """Shape of an image; a square by default."""
     if shape is None:
         side = math.isqrt(n_features)
         if side * side != n_features:

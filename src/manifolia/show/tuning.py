@@ -1,4 +1,4 @@
-"""Pictures of a study: its course, what a parameter does, the front of two metrics, and which parameters matter."""
+"""Pictures of a study: its progress, the effect of a parameter, the front of two metrics, which parameters matter."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class _StudyDisplay(Display):
 
 @dataclass(eq=False, repr=False)
 class ConvergenceDisplay(_StudyDisplay):
-    """The least loss so far, trial by trial, of one study or of several; make one with `from_estimator`.
+    """The smallest loss so far, trial by trial, in one study or several; make one with `from_estimator`.
 
     Parameters
     ----------
     best : ndarray of shape (n_studies, n_trials)
-        Least loss up to each trial; NaN before the first that worked.
+        Smallest loss up to each trial; NaN before the first that worked.
     metric : str
         Name of the metric.
     reference : float or None, default=None
@@ -74,7 +74,7 @@ class ConvergenceDisplay(_StudyDisplay):
         Returns
         -------
         ConvergenceDisplay
-            Ready to `plot`. The curve is of losses as seen; the least of noisy losses is too good.
+            Ready to `plot`. The curve shows losses as seen; the smallest of noisy losses is too optimistic.
         """
         tuners = tuner if isinstance(tuner, (list, tuple)) else [tuner]
         name = _metric_name(tuners[0], metric)
@@ -131,7 +131,7 @@ class SettingDisplay(_StudyDisplay):
         What the surrogate expects over a curve, or a regular grid: the loss as ``mean`` and ``sd``, and the metric as
         ``value`` and ``value_sd``, which are NaN if its loss is not a linear function of it.
     others : bool, default=False
-        Whether the study has other parameters, which are at their recommended values in what is expected.
+        Whether the study has other parameters, which have their recommended values in `expected`.
 
     Attributes
     ----------
@@ -166,7 +166,7 @@ class SettingDisplay(_StudyDisplay):
         Returns
         -------
         SettingDisplay
-            Ready to `plot`. Other parameters are at their recommended values in what is expected.
+            Ready to `plot`. Other parameters have their recommended values in what is expected.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class SettingDisplay(_StudyDisplay):
         settings = [{k: v.item() if isinstance(v, np.generic) else v for k, v in one.items()} for one in settings]
         mean, sd = tuner.expect(settings, name)
         expected = pd.DataFrame({**dict(zip(given, mesh, strict=True)), "mean": mean, "sd": sd})
-        # Penalised and other quantiles lie beside the middle of the boxes, and belong in no picture with them.
+        # Penalised and other quantiles lie beside the middle of the boxes, and do not belong in the same picture.
         plain = tuner.aggregate_ in ("mean", "median")
         metric_of_loss = _value_of_loss(next(one for one in tuner._metrics if one.name == name))
         shift, slope = metric_of_loss if plain else (math.nan, math.nan)
@@ -277,7 +277,7 @@ class SettingDisplay(_StudyDisplay):
         bar.set_label(f"expected loss by {self.metric}", color=chosen.text)
         bar.ax.tick_params(colors=chosen.text)
         ax.set(xlabel=x, ylabel=y)
-        # Above the map: on it, the sign of the legend would pass for a setting.
+        # Above the map: on it, the legend's marker would look like a setting.
         above: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2}
         ax.legend(frameon=False, labelcolor=chosen.text, fontsize=9, **above)
 
@@ -473,7 +473,7 @@ def _metric_name(tuner: Any, metric: str | None) -> str:
 
 
 def write_study_picture(tuner: Any, path: str | os.PathLike[str]) -> None:
-    """Write a picture of a study: how it went on, and its front or which parameters matter."""
+    """Write a picture of a study: its progress, and its front or which parameters matter."""
     figure = matplotlib_part("figure", "a picture of a study").Figure(figsize=(11, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     ConvergenceDisplay.from_estimator(tuner).plot(left, theme="light")
@@ -493,7 +493,7 @@ def _value_of_loss(metric: Any) -> tuple[float, float]:
 
 
 def _logarithmic(set_scale: Any, axis: Any) -> None:
-    """A logarithmic axis with plain numbers at 1, 2 and 5: its own labels lie on each other over one or two decades."""
+    """A logarithmic axis with plain numbers at 1, 2 and 5: its own labels overlap over one or two decades."""
     ticker = matplotlib_part("ticker")
     set_scale("log")
     axis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))

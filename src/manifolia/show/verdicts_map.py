@@ -1,4 +1,4 @@
-"""Picture of what a map may be trusted for: solid rows are filled, all others hollow, with a shape for each verdict."""
+"""Picture of how far a map can be trusted: solid rows are filled, all others hollow, with a shape for each verdict."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TrustDisplay(Display):
     verdicts : ndarray of shape (n,)
         Verdict on each row.
     title : str
-        What the map may be trusted for, in one line.
+        How far to trust the map, in one line.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What stands among the numbers of a column of texts: words for “missing”, limits such as <1, and anything else.
+"""What occurs among the numbers of a column of texts: words for “missing”, limits such as <1, and anything else.
 
 A column that was meant as numbers and holds other texts is asked about, with their names and how many rows have them.
 """
@@ -31,14 +31,14 @@ from manifolia.tables.number_formats import (
 
 #: A text column of which at least this share reads as numbers was meant as numbers: the rest needs a decision.
 _NUMBER_SHARE = 0.9
-#: The same for numbers with signs of percent or currency or with separated thousands, which are seldom anything else.
+#: The same for numbers with percent or currency signs or with separated thousands, which are seldom anything else.
 _WRITTEN_SHARE = 0.8
-#: If this many different texts are all that is among the numbers, they are few words, and numbers need be no more …
+#: If there are at most this many different texts among the numbers, they are a few words, and numbers need be no more …
 _FEW_TEXTS = 10
 #: … than this share of the values. With more different texts it may be a code: that is said, and not asked.
 MIXED_SHARE = 0.5
-#: What people write among numbers and dates where there is no value. It is offered to be taken as missing, not taken:
-#: "none" may be a level.
+#: What people write among numbers and dates where there is no value. It is only offered to be taken as missing: "none"
+#: may be a level.
 _PLACEHOLDERS = frozenset(
     (
         *(".", "..", "...", "-", "--", "---", "–", "—", "?", "??", "*", "/", "#", "_", "none", "unknown", "unk"),
@@ -48,17 +48,17 @@ _PLACEHOLDERS = frozenset(
         *("inconnu", "desconocido", "sconosciuto"),
     )
 )
-#: Of these, some are levels as well as anything: in a column that holds no numbers they are not offered.
+#: Some of these may just as well be levels: in a column without numbers they are not offered.
 MAYBE_LEVELS = frozenset(("none", "nil", "void", "empty", "blank", "x", "xx", "*", "/", "#", "_", "."))
 _TOLD_MARKS = 3  # of them in a sentence
 
 
 class Tally(NamedTuple):
-    """How often each value of a column occurs in a table of which only the different values are at hand."""
+    """How often each value of a column occurs in a table of which only the different values are available."""
 
     counts: IntArray  # (n,): rows that each entry of the column stands for
     places: Sequence[str]  # Where each is first, for messages
-    distinct: int  # Different values, of which the rarest may not be at hand
+    distinct: int  # Different values, of which the rarest may not be available
     present: int  # Rows with a value, of which those with the rarest may not be counted
 
     def of_present(self, column: pd.Series) -> pd.Series:
@@ -68,7 +68,7 @@ class Tally(NamedTuple):
 
 
 class AmongNumbers(NamedTuple):
-    """What the different texts of a column are that may hold numbers."""
+    """The different texts of a column that may hold numbers."""
 
     column: pd.Series
     counts: pd.Series  # Of each different value
@@ -85,12 +85,12 @@ class AmongNumbers(NamedTuple):
 
     @property
     def share(self) -> float:
-        """Share of the values that are numbers, those that mean “missing” left aside."""
+        """Share of the values that are numbers, ignoring those that mean “missing”."""
         n_numbers = self.rows(self.numbers) + self.rows(self.limits)
         return n_numbers / max(n_numbers + self.rows(self.odd), 1)
 
     def are_numbers(self, *, many: bool, names_rows: bool) -> bool:
-        """Tell whether these were meant as numbers, so that the rest needs a decision."""
+        """Return whether these were meant as numbers, so that the rest needs a decision."""
         if any(map(_is_code, self.odd)):
             return False
         if self.sign.partition("|")[0] and self.share >= _WRITTEN_SHARE and (many or names_rows):
@@ -200,7 +200,7 @@ def sign_and_reads(values: list[Any], counts: IntArray, *, mixed: bool = False) 
     if plain.all():
         return "", plain
     ways = [way for way in (number_sign(values, counts), *TIMES) if way]
-    if mixed and shows_decimal_comma(values):  # among other texts, which kept the file's reader from reading them
+    if mixed and shows_decimal_comma(values):  # other texts kept the file's reader from reading them
         ways.append("|,")
     written = {way: np.array([_reads_as_written(value, way) for value in values]) for way in ways}
     best = max(ways, key=lambda way: counts[written[way]].sum())
@@ -236,6 +236,6 @@ def _reads_as_number(value: object) -> bool:
 
 
 def _is_code(value: object) -> bool:
-    """Tell whether a text is a code such as 01234, of which a number would lose the zero."""
+    """Return whether a text is a code such as 01234, of which a number would lose the zero."""
     digits = value.strip().lstrip("+-") if isinstance(value, str) else ""
     return len(digits) > 1 and digits[0] == "0" and digits.isdigit()

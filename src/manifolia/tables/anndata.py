@@ -102,7 +102,7 @@ def write_anndata(
     Raises
     ------
     TableError
-        If the source is no AnnData, or an array has another number of rows.
+        If the source is not an AnnData, or an array has a different number of rows.
     """
     anndata = import_extra("anndata", extra="anndata", purpose=_PURPOSE)
     import h5py

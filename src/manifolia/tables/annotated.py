@@ -1,4 +1,4 @@
-"""Cells and genes of an AnnData: which are asked for, read some cells at a time, and found again in other cells."""
+"""Cells and genes of an AnnData: which are asked for, read a few cells at a time, and found again in other cells."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ _FEW_GENES = 50  # scanpy takes the genes themselves up to this many, and princi
 
 
 class Cells(NamedTuple):
-    """The rows that a map is made of."""
+    """The rows that a map is made from."""
 
     values: Any  # (n, d)
     names: list[str]  # Of its columns
-    used: IntArray | None  # Numbers of the genes that take part; None where these are no genes
+    used: IntArray | None  # Numbers of the genes that take part; None if the columns are not genes
     source: dict[str, str]  # "use_rep" or "layer", by which new cells are read in the same way
     settings: dict[str, Any]  # Of the neighbours that were named
 
@@ -83,7 +83,7 @@ def _entry(entries: Any, name: str, what: str, parameter: str) -> Any:
 
 
 def _matrix(adata: Any, layer: str | None) -> Any:
-    """Find the genes: an array, a sparse matrix, or what stands for one in a file."""
+    """Find the genes: an array, a sparse matrix, or what represents one in a file."""
     if layer is None and adata.X is None:
         there = f"layers {listing(adata.layers)}, obsm {listing(adata.obsm)}"
         raise TableError(f"the AnnData has no matrix X. Pass layer or use_rep; there are {there}.", parameter="layer")
@@ -135,7 +135,7 @@ def blocks(source: Any, columns: IntArray | None) -> Iterator[Any]:
 
 
 def all_blocks(source: Any, columns: IntArray | None) -> Any:
-    """Read the cells: of a file never more than a block of those genes that take no part."""
+    """Read the cells: from a file, never more than a block of the genes that take no part."""
     read = list(blocks(source, columns))
     if not read:
         raise TableError("the AnnData has no cells.")
@@ -143,7 +143,7 @@ def all_blocks(source: Any, columns: IntArray | None) -> Any:
 
 
 def same_columns(adata: Any, about: Mapping[str, Any]) -> tuple[Any, IntArray | None]:
-    """Find in other cells what a map was made of."""
+    """Find in other cells what a map was made from."""
     params, names = about["params"], [str(name) for name in about["variables"]]
     if "use_rep" in params:
         source = _entry(adata.obsm, params["use_rep"], "entry of obsm", "adata_new")

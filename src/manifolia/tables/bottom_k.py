@@ -1,12 +1,13 @@
-"""A sample of a table that is gone through once: the rows with the smallest keys, with a floor for each class.
+"""A sample of a table in one pass: the rows with the smallest keys, with a floor for each class.
 
 The key of a row is a hash of a seed, the name of its part and its number there. So the sample is uniform without
 replacement, and the same for any size of batches, order of parts and number of workers; two samples add up to the
-sample of both tables (Cohen and Kaplan 2007). Of each class at least the `floor` rows with its smallest keys are kept.
+sample of both tables (Cohen and Kaplan 2007). For each class, at least the `floor` rows with its smallest keys are
+kept.
 
-Rows that belong together are drawn together: groups in the order of a hash of their labels, each with its rows. So
-that a few large groups do not take it all, a group that is larger than a share of the sample waits with the rest of its
-rows until every other group had its turn.
+Rows that belong together are drawn together: groups in the order of a hash of their labels, each with its rows. A few
+large groups must not take everything: the remaining rows of a group that is larger than a share of the sample wait
+until every other group has had its turn.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from manifolia.tables.stream import Batch
 
 FLOOR = 200  #: Rows of a class that are in every sample, or all there are
 MOST_CLASSES = 10_000
-_TURNS = 50  # a group takes one over this of a sample in its turn
-_FEWEST_WAITING = 20_000  # rows that are taken up before they are sorted
+_TURNS = 50  # in its turn a group takes one over this of a sample
+_FEWEST_WAITING = 20_000  # rows that are collected before they are sorted
 _GROUP_STREAM = 1  # so that groups are not drawn by the hashes of rows
 
 
@@ -59,7 +60,7 @@ class BottomK:
         self._class_limits: dict[str, int] = {}  # the same among those of its class, where there are enough
 
     def empty(self) -> BottomK:
-        """Return the same sample of no rows yet."""
+        """Return the same sample, still empty."""
         return BottomK(self.n, seed=self.seed, classes=self.classes, groups=self.groups, floor=self.floor)
 
     def add(self, batch: Batch) -> None:
@@ -112,7 +113,7 @@ class BottomK:
         order = self._order(table)
         room = max(self.n - int(chosen.sum()), 0)
         more = order[~chosen[order]][:room]
-        # The rows with the smallest keys of all are uniform; those that only their class brought are not.
+        # The rows with the smallest keys overall are uniform; those added only for their class are not.
         uniform = np.zeros(len(table), dtype=bool)
         last = np.flatnonzero(np.isin(order, more))
         uniform[order[: last[-1] + 1] if len(last) else order[:0]] = True
@@ -176,7 +177,7 @@ class BottomK:
             self._forget_classes()
 
     def _forget_classes(self) -> None:
-        """Draw whatever the label: it is a measurement."""
+        """Draw regardless of the label: it is a measurement."""
         self._measured = bool(self.classes)
         self.class_counts, self._class_limits = {}, {}
 

@@ -1,4 +1,4 @@
-"""One column → numbers, by its role; every value is treated by itself, so that a row never depends on its batch.
+"""One column → numbers, by its role; every value is treated on its own, so that a row never depends on its batch.
 
 ============  ==============================================================================================
 numbers       as they are; booleans as 0 and 1; lengths of time; texts that read as numbers, also as
@@ -44,7 +44,7 @@ from manifolia.tables.number_formats import (
     reads,
 )
 
-#: What pandas infers of objects → what a column holds.
+#: What pandas infers from objects → what a column holds.
 _KINDS = {
     **dict.fromkeys(("string", "time"), "text"),  # a time of day as it is written
     **dict.fromkeys(("integer", "floating", "mixed-integer-float", "decimal"), "number"),
@@ -64,7 +64,7 @@ _LONGEST_CELL = 60  # characters that a message shows
 
 
 def kind_of(column: pd.Series, name: str) -> str:
-    """Tell what a column holds, by its type or, if that says nothing, by its values."""
+    """Find out what a column holds, by its type or, if that says nothing, by its values."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return "ordered" if dtype.ordered else "category"
@@ -123,7 +123,7 @@ def refuse(
 
 
 def read_each(places: Iterable[int], read: Callable[[int], FloatArray]) -> Iterator[tuple[int, FloatArray]]:
-    """Read columns, and raise at the end what is wrong with any, as one error; a remedy of several is said once."""
+    """Read columns, and raise what is wrong with any of them as one error at the end; a shared remedy is given once."""
     errors: list[TableError] = []
     for place in places:
         try:
@@ -140,7 +140,7 @@ def read_each(places: Iterable[int], read: Callable[[int], FloatArray]) -> Itera
 
 
 def to_new_numbers(column: pd.Series, name: str, writing: str) -> FloatArray:
-    """Return the numbers of new rows, and say so if they have a sign of currency that those of ``fit`` had not."""
+    """Return the numbers of new rows, and warn if they have a currency sign that those of ``fit`` did not have."""
     signs: set[str] = set()
     numbers = to_numbers(column, name, writing, signs)
     for sign in signs:
@@ -183,7 +183,7 @@ def plain_number(value: Any) -> float:
         if not text.isascii() or "_" in text:
             raise ValueError
         number = float(text)
-        if number != number:  # the text "nan" is not a number, and nobody said that it means "missing"
+        if number != number:  # the text "nan" is not a number, and was not declared to mean "missing"
             raise ValueError
         return number
     if isinstance(value, (numbers.Real, decimal.Decimal, fractions.Fraction, np.bool_)):
@@ -192,7 +192,7 @@ def plain_number(value: Any) -> float:
 
 
 def _number_or_amount(value: Any, signs: set[str]) -> float:
-    """Read a number, or an amount that says what it is whatever the decimal sign; all must be of one currency."""
+    """Read a number, or an amount that is unambiguous whatever the decimal sign; all must be in one currency."""
     try:
         return plain_number(value)
     except ValueError:
@@ -204,7 +204,7 @@ def _number_or_amount(value: Any, signs: set[str]) -> float:
 
 
 def _has_comma(cell: object) -> bool:
-    """Tell whether a cell is 6,0: where another is no number at all, that one keeps the column from being read."""
+    """Return whether a cell is like 6,0: if another is no number at all, that one keeps the column from being read."""
     return isinstance(cell, str) and is_comma_number(cell)
 
 
@@ -250,12 +250,12 @@ def _boolean(value: Any) -> float:
 
 
 def is_iso_date(text: object) -> bool:
-    """Tell whether a text is a date in ISO form: the only one that reads the same everywhere."""
+    """Return whether a text is a date in ISO form: the only one that reads the same everywhere."""
     return isinstance(text, str) and reads(_moment, text)
 
 
 def has_zone(column: pd.Series) -> bool:
-    """Tell whether a column of dates says of some its time zone; they are taken as UTC."""
+    """Return whether some dates of a column have a time zone; the others are taken as UTC."""
     if column.dtype != object and not isinstance(column.dtype, pd.StringDtype):
         return isinstance(column.dtype, pd.DatetimeTZDtype)
     for value in column.dropna().unique():
@@ -326,7 +326,7 @@ def _by_value(
     dtype: str = "float64",
     rather: Callable[[object], bool] = lambda _: True,
 ) -> Array:
-    """Convert each distinct value once; those that cannot be are refused, the first that is rather wrong first."""
+    """Convert each distinct value once; refuse those that cannot be converted, the first that is `rather` wrong first."""
     values = _objects(column)
     missing: BoolArray = np.asarray(pd.isna(values), dtype=bool)
     converted = np.full(len(values), "NaT" if dtype.startswith("datetime") else np.nan, dtype=dtype)
@@ -381,7 +381,7 @@ def to_keys(column: pd.Series, name: str) -> tuple[IntArray, list[str]]:
 
 
 def to_places(codes: IntArray, keys: list[str], levels: Sequence[str], pooled: Sequence[str] = ()) -> FloatArray:
-    """Return each row's place among the levels: behind the last for a pooled one, −1 for one that is not there."""
+    """Return each row's place among the levels: after the last for a pooled one, −1 for an unknown one."""
     place = {level: float(i) for i, level in enumerate(levels)} | dict.fromkeys(pooled, float(len(levels)))
     return np.array([place.get(key, -1.0) for key in keys] + [np.nan])[codes]
 

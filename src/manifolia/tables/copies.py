@@ -1,4 +1,4 @@
-"""Rows and columns that a table holds more than once: said in notes, and left to the user."""
+"""Rows and columns that a table holds more than once: reported in notes, and left to the user."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from manifolia.tables.preparer import TablePreparer
 from manifolia.tables.table import Table
 
 _FEWEST = 0.01  # share of the rows that must be copies
-_CHANCE = 0.1  # of the copies may be equal by chance, at most
-_ROWS, _COLUMNS = 4000, 400  # that are looked at closely
+_CHANCE = 0.1  # maximum share of the copies that may be equal by chance
+_ROWS, _COLUMNS = 4000, 400  # examined closely
 _INDEPENDENT, _TOGETHER = 0.9, 4  # rank correlation below which columns do not follow from one another; how many
 _SAME = 1e-5  # difference, in standard deviations, that is rounding
-_AGREE = 0.9  # share of the copies of a row that have its target, from which they tell it
-#: What a line of sums is called, in the languages of the words for "missing".
+_AGREE = 0.9  # share of a row's copies with its target at which they predict it
+#: What a line of totals is called, in the languages of the words for "missing".
 _TOTALS = frozenset(
     (
         *("total", "totals", "subtotal", "sub-total", "grand total", "sum", "sums", "summe", "gesamt", "gesamtsumme"),
@@ -32,7 +32,7 @@ _TOLD = 3  # columns in a sentence that others copy
 def row_copies_note(
     table: Table, preparer: TablePreparer, X: FloatArray, y: Array | None, groups: IntArray | None
 ) -> list[str]:
-    """Say how many rows repeat another one in all columns that are used, where that is no chance."""
+    """Say how many rows repeat another one in all columns that are used, if that is not chance."""
     if is_sparse(X):
         return []
     codes = _equal_rows(table, preparer)
@@ -112,7 +112,7 @@ def _equal_rows(table: Table, preparer: TablePreparer) -> IntArray:
 
 
 def _chance_to_be_equal(preparer: TablePreparer, X: FloatArray) -> float:
-    """Estimate how often two rows are equal by chance: in the finest few columns of numbers, from rows that differ.
+    """Estimate how often two rows are equal by chance, from rows that differ in the finest few columns of numbers.
 
     Numbers of which there are few may be all that there are: two rows have the same one of `k` once in `k` times.
     """
@@ -134,7 +134,7 @@ def _chance_to_be_equal(preparer: TablePreparer, X: FloatArray) -> float:
 
 
 def _tell_the_target(codes: IntArray, y: Array, groups: IntArray | None) -> bool:
-    """Tell whether a row's copies, of which none has to be left out with it, have its target."""
+    """Return whether a row's copies, none of which has to be left out with it, have its target."""
     if groups is not None and len(np.unique(np.stack([codes, groups]), axis=1).T) == codes.max() + 1:
         return False
     target = pd.factorize(y if y.ndim == 1 else pd.util.hash_pandas_object(pd.DataFrame(y), index=False))[0]
@@ -145,7 +145,7 @@ def _tell_the_target(codes: IntArray, y: Array, groups: IntArray | None) -> bool
 
 
 def column_copies_note(preparer: TablePreparer, X: FloatArray, *, importance: bool) -> list[str]:
-    """Name columns that hold the same as another one, but for their unit or the names of their levels."""
+    """Name columns that hold the same as another one, except for their unit or the names of their levels."""
     if is_sparse(X):
         return []
     columns: dict[str, FloatArray] = {}

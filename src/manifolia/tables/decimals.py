@@ -1,4 +1,4 @@
-"""Decimal commas and separated thousands in the columns of a text file: read where there is one way, else asked."""
+"""Decimal commas and separated thousands in the columns of a text file: read if unambiguous, otherwise asked about."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from manifolia.tables.naming import listing
 #: Such as 12,5 and −0,25 and 1.234,5: a comma before the decimals, maybe points between the thousands.
 _COMMA_NUMBER = r"[+-]?(?:\d+|\d{1,3}(?:\.\d{3})+)?,\d+(?:[eE][+-]?\d+)?"
 _WHOLE_NUMBER = r"[+-]?\d+"
-#: Such as 1,234 and 12,345,678: these may as well be thousands.
+#: Such as 1,234 and 12,345,678: these may just as well be thousands.
 _THOUSANDS = r"[+-]?[1-9]\d{0,2}(?:,\d{3})+"
 #: Such as 1.234.567 and 1.234,56, where the comma is the decimal sign.
 _POINTED = r"[+-]?[1-9]\d{0,2}(?:\.\d{3})+(?:,\d*)?"
 
 
 def is_comma_number(text: str) -> bool:
-    """Tell whether a text is a number with a comma before the decimals."""
+    """Return whether a text is a number with a comma before the decimals."""
     return re.fullmatch(_COMMA_NUMBER, text.strip()) is not None
 
 
 def shows_decimal_comma(values: list[Any]) -> bool:
-    """Tell whether some of a column's texts are numbers whose comma can only be before the decimals."""
+    """Return whether some of a column's texts are numbers whose comma can only be a decimal sign."""
     commas = [value.strip() for value in values if isinstance(value, str) and is_comma_number(value)]
     return not all(re.fullmatch(_THOUSANDS, text) for text in commas)
 
 
 def reads_as_comma_numbers(texts: pd.Series) -> bool:
-    """Tell whether texts are numbers with a comma before the decimals."""
+    """Return whether texts are numbers with a comma before the decimals."""
     values = pd.Series(texts.unique()).astype(str).str.strip()
     commas = values.str.fullmatch(_COMMA_NUMBER)
     return bool(commas.any() and (commas | values.str.fullmatch(_WHOLE_NUMBER)).all())
@@ -55,7 +55,7 @@ def with_fractions(frame: pd.DataFrame) -> list[int]:
 
 
 def is_pointed(texts: pd.Series) -> bool:
-    """Tell whether the points in numbers can only separate thousands, if the comma is the decimal sign."""
+    """Return whether the points in numbers can only separate thousands, if the comma is the decimal sign."""
     values = pd.Series(texts.dropna().unique()).astype(str).str.strip()
     pointed = values.str.fullmatch(_POINTED)
     return bool(pointed.any() and (pointed | values.str.fullmatch(r"[+-]?\d+(?:,\d*)?")).all())
@@ -73,7 +73,7 @@ def read_pointed(frame: pd.DataFrame) -> list[int]:
 def refuse_doubtful_commas(
     file: TableFile, frame: pd.DataFrame, columns: list[Any], fractions: list[int], header: list[str]
 ) -> None:
-    """Refuse numbers in which the comma may mean two things, or which have both signs."""
+    """Refuse numbers in which the comma is ambiguous, or which have both signs."""
     present = pd.concat([frame[name].dropna().astype(str).str.strip() for name in columns])
     points = [header[i] or f"column {i + 1}" for i in fractions]
     with_comma = present[present.str.contains(",")]
@@ -105,7 +105,7 @@ def refuse_doubtful_commas(
 
 
 def read_thousands(frame: pd.DataFrame, columns: list[Any]) -> list[Any]:
-    """Read, in place, numbers whose commas separate thousands: a decimal point that was asked for says so."""
+    """Read, in place, numbers whose commas separate thousands, as a requested decimal point implies."""
     converted = []
     for name in columns:
         texts = frame[name].astype(object).str.strip()

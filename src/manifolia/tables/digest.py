@@ -1,9 +1,10 @@
-"""What one pass over a large table keeps of its columns: enough to decide on their roles as if all were in memory.
+"""What one pass over a large table keeps about its columns: enough to decide on their roles as if all were in memory.
 
-Two digests add up to the digest of both tables, whatever the order, so that parts can be read anywhere. Of numbers
-the range, gaps, and whether they count the rows; of other columns each different value with how often it occurs: all
-of them up to 10,000, beyond that the frequent ones (Misra and Gries 1982; added up as by Agarwal et al. 2012) and an
-estimate of their number from the smallest hashes (Bar-Yossef et al. 2002). Medians of numbers are those of the sample.
+Two digests add up to the digest of both tables, in any order, so that parts can be read anywhere. For numbers it keeps
+the range, missing values, and whether they count the rows; for other columns each different value with its frequency:
+all of them up to 10,000, beyond that the frequent ones (Misra and Gries 1982; added up as by Agarwal et al. 2012) and
+an estimate of their number from the smallest hashes (Bar-Yossef et al. 2002). Medians of numbers are those of the
+sample.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from manifolia.tables.stream import Batch, changed_kind
 from manifolia.tables.survey import Survey, looks_numbered, middle_of
 
 MOST_VALUES = 10_000
-_HASHES = 1024  # the smallest that are kept: the number of different values is known to 3%
+_HASHES = 1024  # smallest hashes that are kept: the number of different values is known to 3%
 _NEVER = np.iinfo(np.int64).max
 _EXAMPLE = 40  # characters of a value in a message
 
 
 class _Column:
-    """What is kept of one column."""
+    """What is kept about one column."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -63,7 +64,7 @@ class _Column:
         raise changed_kind(self.name, self.kind, self.first_part or "the first rows", kind, where, shown)
 
     def merge(self, other: _Column, files: dict[str, str]) -> None:
-        """Add what is known of the same column of other rows."""
+        """Add what is known about the same column in other rows."""
         if other.kind != "missing":
             example = _no_number([key[1] for key in other.values])
             self.take_kind(other.kind, other.first_part, files.get(other.first_part, other.first_part), example)
@@ -79,7 +80,7 @@ class _Column:
         self.shorten()
 
     def count(self, key: tuple[str, Any], count: int, place: tuple[str, int]) -> None:
-        """Count a value; of its places the first in the order of the table is kept."""
+        """Count a value; the first of its places in the order of the table is kept."""
         held = self.values.get(key)
         if held is None:
             self.values[key] = [count, place]
@@ -88,7 +89,7 @@ class _Column:
             held[1] = min(held[1], place)
 
     def shorten(self) -> None:
-        """Keep the frequent values, and take from each what the first that goes had."""
+        """Keep the frequent values, and subtract from each the count of the first that is dropped."""
         if len(self.values) <= MOST_VALUES:
             return
         ranked = sorted(self.values.items(), key=lambda item: (-item[1][0], str(item[0][1])))
@@ -99,14 +100,14 @@ class _Column:
 
     @property
     def n_values(self) -> int:
-        """How many different values there are; an estimate beyond those that are counted."""
+        """Number of different values; an estimate beyond those that are counted."""
         if not self.dropped or len(self.hashes) < _HASHES:
             return len(self.values)
         return max(len(self.values), int((_HASHES - 1) / (float(self.hashes[-1]) / 2.0**64)))
 
 
 class Digest:
-    """What is known of all columns of a table, or of some of its rows."""
+    """What is known about all columns of a table, or of some of its rows."""
 
     def __init__(self, given: dict[str, Any] | None = None) -> None:
         self.given = dict(given or {})
@@ -115,7 +116,7 @@ class Digest:
         self.files: dict[str, str] = {}  # part to what messages call it
 
     def add(self, batch: Batch, file: str) -> None:
-        """Look at some rows; those of one part come in order."""
+        """Add some rows; those of one part come in order."""
         self.files[batch.part] = file
         frame, start = batch.frame, batch.start
         self.n_rows += len(frame)
@@ -187,7 +188,7 @@ class Digest:
         column.shorten()
 
     def merge(self, other: Digest) -> None:
-        """Add what is known of other rows; call it in the order of the parts, for messages."""
+        """Add what is known about other rows; call it in the order of the parts, for messages."""
         self.n_rows += other.n_rows
         self.files |= other.files
         for name, column in other.columns.items():
@@ -196,7 +197,7 @@ class Digest:
             self.columns[name].merge(column, self.files)
 
     def survey(self, sample: Source, uniform: Array, given: dict[str, Any], max_levels: int = 30) -> Survey:
-        """Decide on the columns of a table by what is known of all its rows; `sample` are some of them."""
+        """Decide on the columns of a table by what is known about all of its rows; `sample` holds some of them."""
         d = len(sample.names)
         found = Survey(["drop"] * d, {}, np.full(d, np.nan), np.zeros(d, np.intp), np.zeros(d, bool), {}, {})
         for i, name in enumerate(sample.names):
@@ -239,7 +240,7 @@ class Digest:
         name = sample.names[i]
         column = self.columns[name]
         counted = column.values
-        if not counted:  # nothing came more often than the rest: those of the sample stand for it
+        if not counted:  # nothing occurred more often than the rest: the values of the sample represent it
             drawn = sample.column(i).dropna().astype(object).value_counts(sort=False)
             counted = {("", value): [int(count), ("", j)] for j, (value, count) in enumerate(drawn.items())}
         ranked = sorted(counted.items(), key=lambda item: item[1][1])
@@ -264,7 +265,7 @@ class Digest:
             found.units[i] = confused[0]
 
     def _counts_rows(self, name: str, drawn: Array) -> bool:
-        """Tell whether whole numbers count the rows: from part to part too they only rise or only fall."""
+        """Return whether whole numbers count the rows: they only rise or only fall, also from part to part."""
         column = self.columns[name]
         if not column.whole or column.n_missing:
             return False
@@ -275,7 +276,7 @@ class Digest:
 
 
 def _no_number(values: Sequence[Any]) -> Any:
-    """Return the value that shows best what a column holds: one that is no number, if there is one."""
+    """Return the value that best shows what a column holds: one that is not a number, if there is one."""
     return next((value for value in values if not reads(plain_number, value)), next(iter(values), None))
 
 

@@ -1,4 +1,4 @@
-"""Files at the reader's door: plain, packed, or standard input; how much they may hold, and in which encoding."""
+"""Files as the reader finds them: plain, compressed, or standard input; their maximum size, and their encoding."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from manifolia._core.messages import Argument, Message, Word
 from manifolia.exceptions import TableError
 from manifolia.tables.naming import listing
 
-#: What a packed file may unpack to, unless the user sets a limit: this many bytes, or this many times its own size.
-#: Numbers pack to a half or a tenth, a table of zeros to a hundredth, bombs to a thousandth.
+#: What a compressed file may unpack to, unless the user sets a limit: this many bytes, or this many times its own size.
+#: Numbers compress to a half or a tenth, a table of zeros to a hundredth, bombs to a thousandth.
 _UNPACKED, _PACKED, _UNPACKED_ROWS = 2**26, 200, 10_000_000
 _LONGEST = 2**25  # bytes of a line: a million columns of 32 characters
 _ROW = 100  # bytes that a row takes besides its values: its name and number
 _CHUNK = 2**20
-#: How a file begins that gzip has packed.
+#: How a gzip file begins.
 PACKED = b"\x1f\x8b"
-#: How standard input is called in place of a path.
+#: The name of standard input in place of a path.
 STANDARD_INPUT = "-"
 _ADDRESS = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.\-]+:/")  # one letter is a drive of Windows
 _MEMBER = re.compile(r"(?<=\.zip) \(.*\)$", re.IGNORECASE)  # as `member_of` writes it
@@ -37,7 +37,7 @@ READABLE = (
     "AnnData (.h5ad) files"
 )
 _HEAD = 2**16
-#: Beyond this share of control characters, the start of a file is no text.
+#: Beyond this share of control characters, the start of a file is not text.
 _CONTROL_SHARE = 0.02
 #: UTF-32's mark begins with UTF-16's, so it comes first.
 _MARKS = (
@@ -61,7 +61,7 @@ _KNOWN_BINARY = (
     (b"\xfd7zXZ", "compressed by xz: unpack it first"),
     (b"\x28\xb5\x2f\xfd", "compressed by zstd: unpack it first"),
 )
-#: Bytes from 0x80 to 0x9f: control characters in Latin-1, and letters in Windows-1252 but for these five.
+#: Bytes from 0x80 to 0x9f: control characters in Latin-1, and letters in Windows-1252 except for these five.
 _NO_WINDOWS = frozenset((0x81, 0x8D, 0x8F, 0x90, 0x9D))
 _FOREIGN = re.compile(r"[^\x00-\x7f]+")
 #: What damaged archives raise.
@@ -70,11 +70,11 @@ _DAMAGED = (EOFError, OSError, zlib.error, zipfile.BadZipFile, RuntimeError, Not
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file whose bytes can be read from the beginning as often as needed."""
+    """A file whose bytes can be read from the start as often as needed."""
 
     shown: str  # What messages call it
     path: Path | None = None  # Where it is
-    content: bytes | None = None  # Its bytes, if it is nowhere
+    content: bytes | None = None  # Its bytes, if it is not on disk
     member: str | None = None  # Which file of a zip archive is meant
 
     def __str__(self) -> str:
@@ -118,7 +118,7 @@ class TableFile:
             raise TableError(f"{self} cannot be read: {error}.") from error
 
     def check_size(self) -> None:
-        """Go through the bytes: refuse what would not fit into memory before anything is parsed."""
+        """Read through the bytes: refuse what would not fit into memory before anything is parsed."""
         most = limit_now()
         most_rows = most // _ROW
         if self.member is not None or self.is_packed:
@@ -151,13 +151,13 @@ class TableFile:
 
     @property
     def is_packed(self) -> bool:
-        """Tell whether gzip has packed it."""
+        """Return whether gzip has packed it."""
         with self._open_raw() as stream:
             return stream.read(2) == PACKED
 
 
 def refuse_address(source: object) -> None:
-    """Refuse the address of a page: nothing is downloaded."""
+    """Refuse a web address: nothing is downloaded."""
     if _ADDRESS.match(str(source)):
         address = re.sub(r":/(?!/)", "://", str(source), count=1)  # a path has lost one of two slashes
         raise TableError(
@@ -166,7 +166,7 @@ def refuse_address(source: object) -> None:
 
 
 def read_standard_input() -> TableFile:
-    """Take what comes in on standard input."""
+    """Read standard input."""
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None or stream.isatty():
         raise TableError("'-' is standard input, and nothing is sent there. Pass a file, or send one: … < table.csv.")
@@ -232,7 +232,7 @@ def find_encoding(file: TableFile, given: str | None = None) -> tuple[str, list[
 
 
 def _older_encoding(file: TableFile) -> tuple[str, list[str]]:
-    """Tell UTF-8 from Latin-1 and Windows-1252, by all of the file."""
+    """Distinguish UTF-8, Latin-1 and Windows-1252 by reading the whole file."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     seen: set[int] = set()
     n_wrong = n_right = 0

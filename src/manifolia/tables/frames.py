@@ -1,4 +1,4 @@
-"""Tables in memory and in columnar files: the one place that knows pandas from polars from Arrow.
+"""Tables in memory and in columnar files: the only place that tells pandas from polars from Arrow.
 
 Whatever a user passes becomes a `Source`: a pandas frame, an array of numbers or a sparse matrix, with names.
 """
@@ -75,7 +75,7 @@ def from_arrow(table: Any) -> pd.DataFrame:
     """Turn a table of Arrow into a pandas frame."""
     import pyarrow as pa
 
-    column_names(table.column_names)  # pandas' own message on repeated names does not name them
+    column_names(table.column_names)  # pandas' own message about repeated names does not name them
     # Older versions of pandas need categories that are numbered by signed integers.
     for i, field in enumerate(table.schema):
         if pa.types.is_dictionary(field.type) and pa.types.is_unsigned_integer(field.type.index_type):
@@ -97,17 +97,17 @@ def write_columnar(frame: pd.DataFrame, path: Path, suffix: str) -> None:
 
 
 def as_pandas(values: Any) -> Any:
-    """Return a column or a table of another library as one of pandas; anything else as it is."""
+    """Return a column or a table of another library as pandas; anything else unchanged."""
     return values.to_pandas() if hasattr(values, "to_pandas") else values
 
 
 def is_text(column: pd.Series) -> bool:
-    """Tell whether a column may hold texts."""
+    """Return whether a column may hold texts."""
     return column.dtype == object or isinstance(column.dtype, pd.StringDtype)
 
 
 def without_blanks(frame: pd.DataFrame) -> pd.DataFrame:
-    """Take blanks from both ends of texts; a text without anything else is missing."""
+    """Remove blanks from both ends of texts; a text of blanks alone is missing."""
     changed: dict[int, Any] = {}
     for place in range(frame.shape[1]):
         column = frame.iloc[:, place]
@@ -125,7 +125,7 @@ def without_blanks(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_missing(frame: pd.DataFrame, marks: list[str]) -> pd.DataFrame:
-    """Take some texts, and the numbers that they stand for, as missing."""
+    """Treat some texts, and the numbers that they represent, as missing."""
     frame = frame.copy(deep=False)
     numbers = pd.to_numeric(pd.Series(marks, dtype=object), errors="coerce").dropna().tolist()
     for name in frame.columns:
@@ -140,10 +140,10 @@ def with_missing(frame: pd.DataFrame, marks: list[str]) -> pd.DataFrame:
 
 
 class Source(NamedTuple):
-    """A raw table at the preparer's door."""
+    """A raw table as the preparer receives it."""
 
     values: Any  # The cells. An array holds numbers or booleans only
-    names: list[str]  # The columns' names; x0, x1, … where there are none
+    names: list[str]  # The columns' names; x0, x1, … if there are none
     named: bool  # Whether the names are the user's
 
     @property
@@ -152,20 +152,20 @@ class Source(NamedTuple):
         return int(self.values.shape[0]), int(self.values.shape[1])
 
     def numeric(self) -> np.ndarray:
-        """Tell which columns are numbers or booleans that NumPy holds."""
+        """Find which columns are numbers or booleans that NumPy holds."""
         if not isinstance(self.values, pd.DataFrame):
             return np.ones(self.shape[1], dtype=bool)
         kinds = [isinstance(dtype, np.dtype) and dtype.kind in "biuf" for dtype in self.values.dtypes]
         return np.array(kinds, dtype=bool)
 
     def booleans(self) -> np.ndarray:
-        """Tell which columns are booleans that NumPy holds."""
+        """Find which columns are booleans that NumPy holds."""
         if not isinstance(self.values, pd.DataFrame):
             return np.full(self.shape[1], self.values.dtype == bool)
         return np.array([dtype == np.dtype(bool) for dtype in self.values.dtypes], dtype=bool)
 
     def dtype(self) -> Any:
-        """Return the type of the numbers that come out: float32 if every column is, else float64."""
+        """Return the type of the resulting numbers: float32 if every column is, otherwise float64."""
         if isinstance(self.values, pd.DataFrame):
             single = all(dtype == np.float32 for dtype in self.values.dtypes)
         else:
@@ -244,7 +244,7 @@ def open_source(X: Any) -> Source:
 
 
 def index_names(source: Any) -> np.ndarray | None:
-    """Names of the rows of a frame as texts; None where its index numbers them, or does not tell them apart."""
+    """Names of the rows of a frame as texts; None if its index only numbers them or is not unique."""
     index = getattr(source, "index", None)
     if not isinstance(index, pd.Index) or not index.is_unique or index.equals(pd.RangeIndex(len(index))):
         return None

@@ -1,4 +1,4 @@
-"""NumPy's files: one matrix with what is known of its rows, a sparse matrix, or columns side by side."""
+"""NumPy's files: one matrix with what is known about its rows, a sparse matrix, or columns side by side."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from manifolia.exceptions import TableError
 from manifolia.tables.naming import column_names, listing
 from manifolia.tables.table import Table, make_table
 
-#: The arrays that are taken for the matrix where a file has several, in this order.
+#: The arrays that are taken for the matrix if a file has several, in this order.
 _MATRICES = ("X", "x", "data", "arr_0")
 #: The arrays that name its columns and rows.
 _COLUMNS = ("feature_names", "columns", "var_names")
@@ -26,12 +26,12 @@ _ROWS = ("row_names", "sample_names", "obs_names")
 def read_numpy(path: Path) -> Table:
     """Read an npz or npy file.
 
-    A file of one matrix gives the matrix; one-dimensional arrays beside it with one entry per row describe the rows
+    A file with one matrix gives the matrix; one-dimensional arrays beside it with one entry per row describe the rows
     (``Table.meta``), and ``feature_names`` names the columns. A file that SciPy's ``save_npz`` wrote gives a sparse
-    matrix. A file of one-dimensional arrays only gives a frame.
+    matrix. A file with only one-dimensional arrays gives a frame.
     """
     try:
-        with path.open("rb") as stream:  # NumPy would leave the file open where it fails
+        with path.open("rb") as stream:  # NumPy would leave the file open if it fails
             packed = stream.read(2) == b"PK"
             stream.seek(0)
             arrays = load_arrays(path) if packed else {"": np.load(stream, allow_pickle=False)}

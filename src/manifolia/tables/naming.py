@@ -37,7 +37,7 @@ def listing(values: Iterable[object], limit: int = 5) -> str:
 
 
 class Remark:
-    """A name with something said of it, in a listing: ``'age' (3 rows)``."""
+    """A name with a remark, in a listing: ``'age' (3 rows)``."""
 
     def __init__(self, name: str, remark: str) -> None:
         self.name, self.remark = name, remark
@@ -74,7 +74,7 @@ def place_of_row(row: int) -> str:
 
 def _short(value: object, width: int = 60) -> str:
     text = repr(value)
-    width *= 1 + 2 * isinstance(value, Remark)  # what is said of a name is short already, but for texts that it quotes
+    width *= 1 + 2 * isinstance(value, Remark)  # a remark is already short, except for texts that it quotes
     return text if len(text) <= width else f"{text[: width - 2]}…{text[-1]}"
 
 

@@ -1,7 +1,7 @@
 """Numbers, times and dates as people write them in tables: 61.3%, $1,200.50, 73.1 kg, (12), 09:11, Jan 02, 2020.
 
-How a column is written is found once, from all of its values at ``fit``, and is one short text that is saved with the
-model, so that ``transform`` reads a value the same way in any batch:
+How a column is written is found once, from all of its values at ``fit``, and stored as a short text that is saved with
+the model, so that ``transform`` reads a value the same way in any batch:
 
 ============  =================================================================================================
 ``%``         percentages, read as the number before the sign; beside them only 0 may stand without the sign
@@ -18,12 +18,12 @@ model, so that ``transform`` reads a value the same way in any batch:
 ``month``     dates with the name of the month, in English
 ============  =================================================================================================
 
-A ``<`` before it, where the user gives the role ``limits``: beside numbers there are limits of detection, such as <1
-and >200. What is below a limit is half of it (if the limit is above 0), and what is beyond one is the limit.
+A ``<`` before it, if the user gives the role ``limits``: besides numbers there are limits of detection, such as <1 and
+>200. A value below a limit is read as half of it (if the limit is above 0), and one beyond a limit as the limit.
 
 The first five may end in ``|,``: the comma is the decimal sign and points separate thousands, because a value such as
-12,50 € or 1.234,56 shows it. What can be read in two ways is not read: 1.200 € may be 1,200 euros, and 03/04/2024 is in
-March or in April. Years of two digits are those from 1969 to 2068.
+12,50 € or 1.234,56 shows it. Ambiguous values are not read: 1.200 € may be 1,200 euros, and 03/04/2024 is in March or
+in April. Years of two digits are those from 1969 to 2068.
 """
 
 from __future__ import annotations
@@ -39,24 +39,24 @@ _CURRENCIES = "$€£"
 _MONEY = frozenset((*_CURRENCIES, "EUR", "Euro", "USD", "GBP", "CHF", "Fr", "SEK", "NOK", "DKK", "PLN", "CZK", "HUF"))
 _PLURALS = {"Tage": "Tag", "Wochen": "Woche", "Monate": "Monat", "Jahre": "Jahr", "Stunden": "Stunde",
             "Minuten": "Minute", "Sekunden": "Sekunde"}  # fmt: skip
-#: An ordinary blank, and those that typesetters put between thousands.
+#: An ordinary blank, and the blanks that typesetters put between thousands.
 _BLANKS = " \u00a0\u2009\u202f"
 _UNIT = r"(?![eE]\d)[A-Za-zµμ°Ω²³][A-Za-zµμ°Ω²³0-9/·^*.]{0,11}"
 _COMMA = "|,"
 #: Ways of writing that are times, not numbers with something around them.
 TIMES = ("clock", "duration")
-#: Before a way of writing: limits may stand among the numbers.
+#: Before a way of writing: there may be limits among the numbers.
 LIMITS = "<"
 _LIMIT = re.compile(r"([<>≤≥])=?\s*(\S.*)")
 #: Units in which lengths of time are read, and how many of each a day has.
 SPANS = {"duration": 1, "hours": 24, "minutes": 1440, "seconds": 86400}
-_NANO = 9  # decimals of a second that count: how a length is added up must not show
+_NANO = 9  # decimals of a second that count: the order of additions must not show
 DATE_ORDERS = ("dmy", "mdy", "ymd", "month")
 
 
 @functools.cache
 def _written(decimal: str) -> re.Pattern[str]:
-    """A number with what may stand around it, by the decimal sign."""
+    """A number with what may surround it, by the decimal sign."""
     thousands = "," if decimal == "." else "."
     groups = "|".join(rf"(?:[{re.escape(sign)}]\d{{3}})+" for sign in (thousands, _BLANKS, "'’"))
     return re.compile(
@@ -130,7 +130,7 @@ def read_number(text: str, decimal: str = ".") -> WrittenNumber | None:
 
 
 def read_amount(text: str) -> WrittenNumber | None:
-    """Read an amount in a currency, or with thousands and decimals, if it has one reading: 1.978,00 €, not 1,978 €."""
+    """Read an amount in a currency, or with thousands and decimals, if it is unambiguous: 1.978,00 €, not 1,978 €."""
     if _ONE_SIGN.fullmatch(text):
         return None
     found = [number for decimal in ".," if (number := read_number(text, decimal)) is not None]
@@ -163,7 +163,7 @@ def number_sign(values: Iterable[object], counts: Iterable[int]) -> str:
     rows_of = styles[style]
     half = sum(rows_of.values()) / 2
     weak = [sign for sign in ("(", ",") if rows_of.pop(sign, 0)]
-    # A unit that few numbers have is none: 1, 2, 3, 3a are codes.
+    # A unit that few numbers have is not a unit: 1, 2, 3, 3a are codes.
     rows_of = {sign: n for sign, n in rows_of.items() if sign and (sign in f"%{_CURRENCIES}" or n >= half)}
     sign = max(sorted(rows_of), key=lambda sign: rows_of[sign]) if rows_of else "".join(weak[:1])
     return f"{sign}{style}" if sign else ""
@@ -257,7 +257,7 @@ def as_date(text: str, order: str) -> datetime.datetime:
         if day is None or year is None:
             raise ValueError
         if order == "ymd" and len(year) < 4 and (len(year) != 2 or parts["sign"] != "-"):
-            raise ValueError  # 24-05-31 may begin with the year; nobody writes 24/05/31 so
+            raise ValueError  # 24-05-31 may begin with the year; 24/05/31 is not written that way
     if len(year) not in (2, 4):
         raise ValueError
     full = int(year) if len(year) == 4 else int(year) + (2000 if int(year) < 69 else 1900)
@@ -307,7 +307,7 @@ def date_order(values: Sequence[object]) -> str:
 
 
 def reads(read: Callable[..., object], *given: object) -> bool:
-    """Tell whether a function can read a value, which raises where it cannot."""
+    """Return whether a function can read a value; it raises if it cannot."""
     try:
         read(*given)
     except (ValueError, OverflowError):
@@ -316,7 +316,7 @@ def reads(read: Callable[..., object], *given: object) -> bool:
 
 
 def unit_of(writing: str) -> str:
-    """Name the unit of a column's numbers; nothing where they have none, or it is a sign of percent."""
+    """Name the unit of a column's numbers; nothing if they have none, or if it is a percent sign."""
     sign = {"duration": "days", "clock": "hours"}.get(writing, writing.lstrip("<").partition(_COMMA)[0])
     return "" if sign in ("", "%", "(", ",", *DATE_ORDERS) else sign
 

@@ -1,4 +1,4 @@
-"""Rows as distances need them, made from what a `TablePreparer` made of them for a method."""
+"""Rows in the form that distances need, made from what a `TablePreparer` prepared for a method."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from manifolia.tables.preparer import TablePreparer
 
 
 class PlainRows:
-    """Prepared rows as distances need them: no gaps, one scale, and each raw column by its role.
+    """Prepared rows in the form that distances need: no missing values, one scale, and each raw column by its role.
 
     The same, to the bit, as ``TablePreparer(missing="impute", scale=True)`` makes of the raw table, but from what
     another preparer made of it: this is what a map is compared with, whatever rows its method was given.
     """
 
     def __init__(self, preparer: TablePreparer | None = None) -> None:
-        self.preparer = preparer  # what prepared the rows; without one each column is found its role anew
+        self.preparer = preparer  # what prepared the rows; without it, each column's role is found again
 
     def fit_transform(self, X: Any) -> Any:
         """Find the scale of rows, and make them plain."""
@@ -47,7 +47,7 @@ class PlainRows:
         return self.preparer is not None and self.preparer.missing == "impute" and self.preparer.scale
 
     def _encoded(self, X: FloatArray) -> FloatArray:
-        """Undo `TablePreparer._expand`: one number a cell of the used columns, NaN for missing."""
+        """Undo `TablePreparer._expand`: one number per cell of the used columns, NaN for missing."""
         own = self.preparer
         assert own is not None
         if own.center_ is not None and own.scale_ is not None:

@@ -3,7 +3,7 @@
 Two steps, each elementwise, so that a row never depends on its batch:
 
 1. *encode*: one number per cell (a date as days, a level as its position, −1 for an unknown level, NaN for missing),
-   and behind these the features of texts;
+   followed by the features of texts;
 2. *expand*: fill what must be filled, one column per level for categorical columns, indicators, standardise.
 
 What ``fit`` learns is plain data only (str, float, bool, lists, dicts with text keys, NumPy arrays of numbers), so
@@ -42,35 +42,35 @@ _OTHER = "other"
 class TablePreparer(TransformerMixin, Estimator):
     """Turn a raw table into numbers: roles of columns, missing values, categories, scale.
 
-    Columns are found by name, in any order; those that ``fit`` did not see are left aside. A level that ``fit`` did
-    not see becomes zeros in every column of its category. A column that is absent counts as missing while at least
-    half of the columns are there. Each of these gives a warning that counts and names.
+    Columns are found by name, in any order; those that ``fit`` did not see are ignored. A level that ``fit`` did not
+    see becomes zeros in every column of its category. An absent column counts as missing, provided that at least half
+    of the columns are there. Each of these causes a warning with counts and names.
 
     A sparse matrix stays sparse and keeps every column: its cells are numbers, and there are no roles to find.
 
     Parameters
     ----------
     roles : dict, default=None
-        Column to role, where the one found is not right: "numeric", "categorical", "ordered", "boolean", "date"
-        ("dmy" or "mdy" where nothing shows whether the day or the month comes first), "text", "identifier" or "drop"
-        (both left out; a page shows no column that is "drop"), or a list of levels from lowest to highest.
+        Column to role, if the one found is not right: "numeric", "categorical", "ordered", "boolean", "date" ("dmy" or
+        "mdy" if nothing shows whether the day or the month comes first), "text", "identifier" or "drop" (both left out;
+        a page shows no column that is "drop"), or a list of levels from lowest to highest.
     missing : {"keep", "impute"}, default="keep"
         "keep" leaves missing values as NaN, for forests. "impute" fills them by the median or the most frequent
-        level and adds a column that marks them. In both cases a value that is missing in a column which was
-        complete at ``fit`` is filled, with a warning: trees cannot send it anywhere.
+        level and adds a column that flags them. In both cases a value that is missing in a column that was complete at
+        ``fit`` is filled in, with a warning: trees cannot send it anywhere.
     scale : bool, default=False
         Whether numbers get mean 0 and standard deviation 1, for methods that use distances; the features of a text
         column together get the variance of one number. Columns of 0 and 1 that stand for levels, booleans and missing
-        values stay as they are; a sparse matrix is divided only.
+        values stay as they are; a sparse matrix is only divided.
     max_levels : int, default=30
-        The most columns that one categorical column becomes; rarer levels share the column "other".
+        Maximum number of columns that one categorical column becomes; rarer levels share the column "other".
 
     Attributes
     ----------
     roles_ : dict
         Every raw column to its role: one of those of `roles`, or "constant" or "missing" (both left out).
     notes_ : list of str
-        Sentences on what was done: what was left out, encoded, kept missing or filled, and why.
+        Sentences on what was done: what was left out, encoded, kept missing or filled in, and why.
     used_ : list of str
         The raw columns that take part, in the order of the table.
     sources_ : list of str
@@ -85,21 +85,21 @@ class TablePreparer(TransformerMixin, Estimator):
     origins_ : dict
         Date columns to the moment that is day 0.
     written_ : dict
-        Columns of texts to how their numbers, times or dates are written, where that is not plain: "%", a currency, a
-        unit, "clock", "seconds", "mdy" and so on.
+        Columns of texts to how their numbers, times or dates are written, if not plainly: "%", a currency, a unit,
+        "clock", "seconds", "mdy" and so on.
     texts_ : dict
-        Columns of free text to what was learned of their words.
+        Columns of free text to what was learned about their words.
     fill_ : ndarray of shape (n_used,)
-        What stands in for a missing value: the median, or the position of the most frequent level.
+        What replaces a missing value: the median, or the position of the most frequent level.
     had_missing_ : ndarray of bool of shape (n_used,)
         Whether the column had missing values at ``fit``.
     center_, scale_ : ndarray of shape (n_out,) or None
-        What is subtracted and divided by: if `scale`, and for forests where single precision, in which trees compare,
+        What is subtracted and divided by: if `scale`, and for forests if single precision, in which trees compare,
         cannot hold the numbers of a column.
     sparse_ : bool
         Whether ``fit`` saw a sparse matrix.
     n_features_in_ : int
-        How many raw columns there were.
+        Number of raw columns.
     feature_names_in_ : ndarray of str
         Their names, if they had any.
 
@@ -267,7 +267,7 @@ class TablePreparer(TransformerMixin, Estimator):
         Returns
         -------
         ndarray or csr_array of shape (n, n_out)
-            float32 if every raw column is, else float64. A row is the same, to the bit, in any batch.
+            float32 if every raw column is, otherwise float64. A row is the same, to the bit, in any batch.
 
         Raises
         ------
@@ -359,7 +359,7 @@ class TablePreparer(TransformerMixin, Estimator):
             warn(f"{len(extra):,} {some} left aside: {listing(extra)}.")
 
     def _encode(self, source: Source) -> FloatArray:
-        """Return one number a cell of the used columns."""
+        """Return one number per cell of the used columns."""
         places = self._places(source)
         n_rows, n_used = source.shape[0], len(self.used_)
         dtype = source.dtype()
@@ -393,7 +393,7 @@ class TablePreparer(TransformerMixin, Estimator):
         return encoded
 
     def _warn_of_plain_numbers(self, plain: BoolArray, encoded: FloatArray) -> None:
-        """Say which unit numbers are taken to be in, of columns that were written with one at fit."""
+        """Say which unit numbers are taken to be in, for columns that were written with one at fit."""
         bare = {}
         for j in np.flatnonzero(plain):
             writing = self.written_.get(self.used_[j], "")
@@ -427,7 +427,7 @@ class TablePreparer(TransformerMixin, Estimator):
         return len(self.levels_[name]) + (name in self.pooled_) if self.roles_[name] == "categorical" else 1
 
     def _has_role(self, *roles: str) -> BoolArray:
-        """Tell which used columns have one of some roles."""
+        """Find which used columns have one of some roles."""
         return np.array([self.roles_[name] in roles for name in self.used_], dtype=bool)
 
     def _encode_column(self, source: Source, place: int, name: str) -> FloatArray:
@@ -464,7 +464,7 @@ class TablePreparer(TransformerMixin, Estimator):
         return numbers
 
     def _expand(self, encoded: FloatArray) -> FloatArray:
-        """Fill what must be filled, and spread levels and marks over their columns."""
+        """Fill what must be filled, and spread levels and flags over their columns."""
         n_used = len(self.used_)
         encoded, texts = encoded[:, :n_used], encoded[:, n_used:]
         gaps = np.isnan(encoded)
@@ -520,7 +520,7 @@ class TablePreparer(TransformerMixin, Estimator):
         return center, scale
 
     def __getstate__(self) -> dict[str, Any]:
-        """Save notes as plain text: the arguments that they name are of use while the fit is reported."""
+        """Save notes as plain text: the arguments that they name are useful only while the fit is reported."""
         state: dict[str, Any] = super().__getstate__()
         return {**state, "notes_": [str(note) for note in state["notes_"]]} if "notes_" in state else state
 
@@ -543,7 +543,7 @@ def _check_sparse(source: Source) -> None:
 
 
 def unseen_levels(preparer: TablePreparer, X: Any) -> dict[str, BoolArray]:
-    """Tell which prepared rows have, in which categorical columns, a level that ``fit`` did not see."""
+    """Find which prepared rows have, in which categorical columns, a level that ``fit`` did not see."""
     unseen = {}
     for j in np.flatnonzero(preparer._has_role("categorical")):
         name, start = preparer.used_[j], preparer.starts_[j]

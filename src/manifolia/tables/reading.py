@@ -23,7 +23,7 @@ from manifolia.tables.text import read_text
 
 _ARROW = (".arrow", ".feather", ".ipc")
 _HEAD = 256  # bytes in which the first bracket of JSON is
-#: How like its name a file must be to be suggested for one that is not there.
+#: How similar a file's name must be to be suggested for one that is not there.
 _LIKE_FILE = 0.75
 
 
@@ -48,8 +48,8 @@ def read(
     sep : str, default=None
         Separator of a text file; None finds it (tab for .tsv). With a blank, several count as one.
     decimal : {".", ","}, default=None
-        Decimal sign of a text file or of texts in a spreadsheet; None takes the point, or the comma where columns can
-        only be read so. With the point, a column such as 52,252 has separated thousands; with the comma, one such as
+        Decimal sign of a text file or of texts in a spreadsheet; None takes the point, or the comma if columns can only
+        be read that way. With the point, a column such as 52,252 has separated thousands; with the comma, one such as
         1.234,56.
     layer : str, default=None
         The layer of AnnData to take instead of ``X``.
@@ -61,7 +61,7 @@ def read(
     sheet : str or int, default=None
         Sheet of a spreadsheet, by its name or its number from 1; None takes the first that is not empty.
     encoding : str, default=None
-        Encoding of a text file; None takes UTF-8, or what a byte order mark says, else Latin-1 or Windows-1252.
+        Encoding of a text file; None takes UTF-8, or what a byte order mark says, otherwise Latin-1 or Windows-1252.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def _check_file(path: Path) -> None:
     folder = path.parent
     if not folder.is_dir():
         raise TableError(f"there is no file {path}: the folder {folder} does not exist.")
-    # Without suffixes, which would make any two tables alike; of the files with that name, the one most like it.
+    # Without suffixes, which would make any two tables similar; among files with that name, the most similar one.
     files = sorted(entry.name for entry in folder.iterdir() if entry.is_file())
     stems = nearest(Path(path.name).stem, [Path(name).stem for name in files], cutoff=_LIKE_FILE)
     near = nearest(path.name, [name for name in files if Path(name).stem in stems], cutoff=0.0)
@@ -206,7 +206,7 @@ def _from_memory(source: Any, *, layer: str | None, obsm: str | None) -> Table:
 
 
 def _frame_table(frame: pd.DataFrame, *, source: str) -> Table:
-    """Make a table of a frame; an index that does not just count the rows names them."""
+    """Make a table from a frame; an index that does not just count the rows names them."""
     names = column_names(frame.columns, source=source)
     if list(frame.columns) != names:
         frame = frame.set_axis(names, axis=1)

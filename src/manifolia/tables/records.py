@@ -1,4 +1,4 @@
-"""Spreadsheets and JSON → delimited text, so that one reader decides about names, signs and missing values.
+"""Spreadsheets and JSON → delimited text, so that a single reader decides about names, signs and missing values.
 
 A cell becomes what a CSV file would hold: a number with all of its digits, a date in ISO form, true and false as words,
 nothing for an empty one.
@@ -41,7 +41,7 @@ def read_sheet(file: TableFile, sheet: str | int | None) -> tuple[TableFile, lis
                 break
     except TableError:
         raise
-    except Exception as error:  # calamine has a kind of its own for each format, and ends in others on damaged files
+    except Exception as error:  # calamine has its own error for each format, and others on damaged files
         raise TableError(f"{file} cannot be read as a spreadsheet: {str(error).rstrip('.')}.") from error
     if not rows:
         what = "no sheet with" if sheet is None else f"a sheet {name!r} without"
@@ -98,8 +98,9 @@ def _delimited(file: TableFile, rows: Iterable[Sequence[str]]) -> TableFile:
 
 
 def read_json(file: TableFile, encoding: str | None) -> tuple[TableFile, set[str]]:
-    """Read records, one JSON object per row: in a list, one in each line, or column by column; and name the columns
-    that hold lists, which stand there in JSON.
+    """Read records, one JSON object per row: in a list, one per line, or column by column.
+
+    Also names the columns that hold lists, which are kept as JSON.
     """
     file.check_size()
     encoding, _ = find_encoding(file, encoding)
@@ -118,7 +119,7 @@ def read_json(file: TableFile, encoding: str | None) -> tuple[TableFile, set[str
 
 
 def as_lists(column: pd.Series) -> pd.Series:
-    """Return a column with the lists that stand in it in JSON; the preparer refuses them if the column is used."""
+    """Return a column with the lists that it holds as JSON; the preparer refuses them if the column is used."""
     return column.map(lambda text: json.loads(text) if str(text).startswith("[") else text)
 
 
@@ -152,7 +153,7 @@ def _records(text: str, file: TableFile) -> list[Any]:
             lists = {name: values for name, values in content.items() if isinstance(values, list)}
             inner = [values for values in lists.values() if values and all(isinstance(one, Mapping) for one in values)]
             if len(inner) == 1:
-                content = inner[0]  # beside what is said of them, such as pandas' schema
+                content = inner[0]  # beside metadata, such as pandas' schema
             elif lists and len(lists) == len(content) and len({*map(len, lists.values())}) == 1:
                 content = _by_column(lists)
             else:
@@ -167,7 +168,7 @@ def _by_column(columns: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
 
 
 def _flat(record: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    """Bring objects in objects to one level: "size.width"."""
+    """Flatten nested objects: "size.width"."""
     flat: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, Mapping):

@@ -1,8 +1,8 @@
 """Columns that seem to say which rows belong together: a patient's number, a name of a machine.
 
-Such a column tells the target of a row from other rows of the same value, and tells nothing of a value that it has not
-seen. A measured number tells both, a column that has nothing to do with the target neither. It is suspected only where
-it tells much: a category such as a district tells a little of its rows, and is no reason to alarm anyone.
+Such a column predicts the target of a row from other rows with the same value, and says nothing about a value that it
+has not seen. A measured number predicts both, a column unrelated to the target neither. It is suspected only if it
+predicts well: a category such as a district says a little about its rows, and is no reason for alarm.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from manifolia.tables.columns import kind_of
 
 _FEWEST_VALUES, _MOST_EACH = 5, 200  # values of the column, and rows of one
 _REPEATED = 0.5  # share of the rows whose value has two or more: some patients come once
-_MUCH = 0.4  # share of the errors of a blind guess that rows of the same value must spare
-_NOTHING = 0.25  # share of that which unseen values may be told by
-_ROWS, _COLUMNS, _NOTES = 4000, 1000, 3  # that are looked at, and sentences at most
+_MUCH = 0.4  # share of the errors of a blind guess that rows of the same value must avoid
+_NOTHING = 0.25  # maximum share of that for unseen values
+_ROWS, _COLUMNS, _NOTES = 4000, 1000, 3  # examined, and maximum number of sentences
 _TREES, _FOLDS = 30, 5
 
 
@@ -50,14 +50,14 @@ def group_notes(columns: Iterable[tuple[str, pd.Series]], y: Array, *, classes: 
 
 
 def _repeating(column: pd.Series, name: str) -> FloatArray | None:
-    """Return a column of whole numbers or texts that repeat as numbers, missing ones as NaN; None if it is another."""
+    """Return a column of repeating whole numbers or texts as numbers, missing ones as NaN; None for any other."""
     try:
         kind = kind_of(column, name)
     except TableError:
         return None  # which the preparer reports
     if kind == "number":
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        if np.any(values % 1.0 > 0.0):  # of most columns this is all that is looked at
+        if np.any(values % 1.0 > 0.0):  # for most columns this is all that is examined
             return None
     elif kind in ("text", "category"):
         codes, _ = pd.factorize(column.astype(object).map(str, na_action="ignore"), sort=True)
@@ -71,14 +71,14 @@ def _repeating(column: pd.Series, name: str) -> FloatArray | None:
 
 
 def _several(values: FloatArray) -> BoolArray:
-    """Tell which rows have a value that others have too; those alone can be recognised."""
+    """Find which rows have a value that others have too; those alone can be recognised."""
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True, equal_nan=False)
     several: BoolArray = counts[codes] > 1
     return several
 
 
 def _spared_by_others(codes: IntArray, target: Array, *, classes: bool) -> float:
-    """Share of the errors of a blind guess that the other rows of a row's value spare."""
+    """Share of the errors of a blind guess that the other rows with a row's value avoid."""
     n = len(codes)
     if not classes:
         others = np.maximum(np.bincount(codes)[codes] - 1, 1)
@@ -87,12 +87,12 @@ def _spared_by_others(codes: IntArray, target: Array, *, classes: bool) -> float
     np.add.at(votes, (codes, target), 1.0)
     left = votes[codes]
     left[np.arange(n), target] -= 1.0
-    left += 1e-6 * votes.sum(axis=0)  # of equally many votes the more frequent class
+    left += 1e-6 * votes.sum(axis=0)  # among equal votes, the more frequent class
     return _spared(target, np.argmax(left, axis=1), classes=True)
 
 
 def _recognises(values: FloatArray, target: Array, *, classes: bool) -> bool:
-    """Tell whether a small forest told one column predicts left-out rows, and not left-out values."""
+    """Return whether a small forest on one column predicts left-out rows, but not left-out values."""
     generator = np.random.default_rng(0)
     _, codes = np.unique(values, return_inverse=True)
     by_rows, by_values = (

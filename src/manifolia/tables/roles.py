@@ -1,4 +1,4 @@
-"""What each column is for, found from its values or given by the user.
+"""What each column is for: found from its values or given by the user.
 
 ===============  =============================================================  ======================================
 role             found where                                                    becomes
@@ -76,11 +76,11 @@ _NAMING_SHARE = 0.5
 _SURE_SHARE = 0.9
 #: Two numbers in one cell, such as 136/87.
 _PAIR = re.compile(r"\d+(?:[.,]\d+)?\s*[/x×–-]\s*\d+(?:[.,]\d+)?", re.ASCII)
-_FEW_UNITS = 2.0  # that the longest length of time has at least, in the unit that is chosen for its column
+_FEW_UNITS = 2.0  # minimum of the longest length of time in the unit chosen for its column
 
 
 class ColumnPlan(NamedTuple):
-    """What ``fit`` learns of one column."""
+    """What ``fit`` learns about one column."""
 
     role: str  # The role
     # (n,): the column as numbers; for a categorical one the position of the level. None if it is left out
@@ -88,8 +88,8 @@ class ColumnPlan(NamedTuple):
     levels: Sequence[str] = ()  # The levels of a categorical or ordered column; a pool of rare ones is not among them
     pooled: Sequence[str] = ()  # Rare levels that share one column
     origin: str = ""  # The moment that is day 0
-    note: str = ""  # What is to be told of it, after its name
-    # How its numbers or dates are written as texts, where that is not plain; see `manifolia.tables.number_formats`
+    note: str = ""  # What to say about it, after its name
+    # How its numbers or dates are written as texts, if not plainly; see `manifolia.tables.number_formats`
     writing: str = ""
     text: TextFeatures | None = None  # What was learned of free text
     offer: tuple[str, ...] = ()  # Texts among numbers that seem to mean "missing"
@@ -133,7 +133,7 @@ def check_roles(roles: Any, names: Sequence[str]) -> dict[str, Any]:
 
 
 def plan_column(column: pd.Series, name: str, given: Any, max_levels: int, tally: Tally | None = None) -> ColumnPlan:
-    """Decide what becomes of one column; with a tally, of a larger one that has the same values."""
+    """Decide what becomes of one column; with a tally, for a larger one with the same values."""
     if given in ("drop", "identifier"):
         return ColumnPlan(given)
     if not column.notna().any():
@@ -167,7 +167,7 @@ def plan_column(column: pd.Series, name: str, given: Any, max_levels: int, tally
 
 
 def as_read(column: pd.Series, name: str, preparer: Any = None) -> pd.Series | None:
-    """Return a column of texts as the numbers or dates that they stand for; None if they are texts."""
+    """Return a column of texts as the numbers or dates that they represent; None if they are texts."""
     if not is_text(column):
         return None
     try:
@@ -184,7 +184,7 @@ def as_read(column: pd.Series, name: str, preparer: Any = None) -> pd.Series | N
 
 
 def _span_unit(column: pd.Series, name: str) -> str:
-    """Choose the largest unit that the longest of a column's lengths of time, known of a stream too, has two of."""
+    """Choose the largest unit of which the longest of a column's lengths of time (also known for a stream) has two."""
     longest = float(np.nanmax(np.abs(to_numbers(column, name, "duration"))))
     return next((unit for unit, per_day in SPANS.items() if longest * per_day >= _FEW_UNITS), "seconds")
 
@@ -199,7 +199,7 @@ def _counts_of(column: pd.Series, tally: Tally | None) -> pd.Series:
 
 
 def _given_role(column: pd.Series, name: str, given: Any, tally: Tally | None) -> _Found:
-    """Find how texts are written that the user says are numbers or dates."""
+    """Find how texts are written that the user declared to be numbers or dates."""
     if given in ("dmy", "mdy"):
         return _Found("date", "", given if kind_of(column, name) == "text" else "")
     if given not in ("numeric", "limits", "date") or kind_of(column, name) != "text":
@@ -344,7 +344,7 @@ def _plan_categorical(column: pd.Series, name: str, max_levels: int, note: str, 
         return ColumnPlan("constant")
     pooled: list[int] = []
     if len(seen) > max_levels:
-        # The most frequent keep a column of their own; by name where counts are equal, whatever the rows' order.
+        # The most frequent keep their own column; ties are broken by name, whatever the order of the rows.
         by_count = sorted(seen, key=lambda i: (-counts[i], keys[i]))
         seen, pooled = by_count[: max_levels - 1], by_count[max_levels - 1 :]
     levels = sorted((keys[i] for i in seen), key=_natural)

@@ -1,7 +1,7 @@
-"""What is written of a stream: a file for each part, and a manifest that says which are complete.
+"""What is written for a stream: a file for each part, and a manifest that says which are complete.
 
-The manifest is lines of JSON, each written through to the disk: what the work is (software, model, input, settings),
-one for each part that is done, and a last one when all is. A line without an end was not written.
+The manifest consists of lines of JSON, each flushed to disk: what the work is (software, model, input, settings), one
+line for each finished part, and a last one when all are done. A line without an end was not written.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ MANIFEST = "manifest.jsonl"
 
 
 def read_manifest(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]], bool] | None:
-    """Return the header of a manifest, a line for each file that is done, and whether all is; None if there is none."""
+    """Return the header of a manifest, a line per finished file, and whether all is done; None if there is none."""
     path = folder / MANIFEST
     if not path.is_file():
         return None
-    whole = path.read_bytes().split(b"\n")[:-1]  # a line that was not ended was not written
+    whole = path.read_bytes().split(b"\n")[:-1]  # an unterminated line was not written
     try:
         records = [parse_json(line) for line in whole]
     except ValueError:
@@ -41,9 +41,9 @@ def read_manifest(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]], b
 
 
 def begin_folder(folder: Path, header: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Make a folder for what is placed, or find what was done in it before; anything else in its place is refused."""
+    """Make a folder for the placed rows, or find what was done in it before; refuse anything else in its place."""
     if folder.exists():
-        clear_stages(folder / MANIFEST)  # of a call that was killed while it began
+        clear_stages(folder / MANIFEST)  # from a call that was killed while it started
         there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else [folder.name]
         found = read_manifest(folder)
         if found is not None:
@@ -73,7 +73,7 @@ def _difference(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
 
 
 def _cut(manifest: Path) -> None:
-    """Take away a line that was not ended."""
+    """Remove an unterminated line."""
     content = manifest.read_bytes()
     whole = content[: content.rfind(b"\n") + 1]
     if whole != content:
@@ -82,14 +82,14 @@ def _cut(manifest: Path) -> None:
 
 
 def append_line(manifest: Any, line: Mapping[str, Any]) -> None:
-    """Write a line through to the disk."""
+    """Append a line and flush it to disk."""
     manifest.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
     manifest.flush()
     os.fsync(manifest.fileno())
 
 
 def output_names(stream: Stream) -> dict[str, str]:
-    """Say which file each part of a table is written to: in the same folders, as Parquet, or CSV where it was text."""
+    """Say which file each part of a table is written to: in the same folders, as Parquet, or as CSV if it was text."""
     suffix = ".csv" if stream.kind == "text" else ".parquet"
     names: dict[str, str] = {}
     for part in stream.parts:
@@ -106,7 +106,7 @@ def output_names(stream: Stream) -> dict[str, str]:
 def writing(
     beside: Path, suffix: str, stream: Stream, *, escape_formulas: bool
 ) -> Iterator[Callable[[pd.DataFrame], None]]:
-    """Give a function that writes frames to a file, one after the other."""
+    """Yield a function that writes frames to a file, one after another."""
     if suffix.lower() == ".csv":
         with beside.open("w", encoding="utf-8", newline="") as text:
             begun = False
@@ -140,7 +140,7 @@ def writing(
 
 
 def _steady(frame: pd.DataFrame, stream: Stream) -> pd.DataFrame:
-    """Give copied columns one type in all batches of a file, whether there are gaps or not."""
+    """Give copied columns the same type in all batches of a file, with or without missing values."""
     frame = frame.copy(deep=False)
     wanted: dict[str, Any] = {"whole": pd.Int64Dtype(), "boolean": pd.BooleanDtype()}
     for name in frame.columns:

@@ -1,4 +1,4 @@
-"""Tables that need not fit into memory: folders, files, Arrow streams and iterators, some rows at a time.
+"""Tables that need not fit into memory: folders, files, Arrow streams and iterators, a few rows at a time.
 
 A source is a list of *parts*, most often files, in the order of their names. A part gives *batches*: frames of rows in
 order, each with the number of its first row. What is read from a row does not depend on its batch.
@@ -39,8 +39,8 @@ from manifolia.tables.text import read_text, sniff_separator
 
 BATCH_ROWS = 65_536
 _FEWEST_ROWS = 256  # of a batch, however wide
-_COPIES = 24  # numbers that a cell of a batch takes at the peak: read, prepared, and once for each worker
-_SHARE = 8  # of the memory limit that a batch may take: a fraction of one over this
+_COPIES = 24  # numbers per cell of a batch at the peak: read, prepared, and once for each worker
+_SHARE = 8  # a batch may take one over this of the memory limit
 _TEXT = 2**23  # characters of a piece of delimited text
 _PARQUET, _ARROW = (".parquet", ".pq"), (".arrow", ".feather", ".ipc")
 _DELIMITED = (".csv", ".tsv", ".tab", ".psv")
@@ -53,9 +53,9 @@ _IN_PATH = re.compile(r"([^=/]+)=([^/]*)")
 class Part(NamedTuple):
     """A piece of a source."""
 
-    name: str  # Its path below the source, with "/": by this its rows are drawn and its output is called
+    name: str  # Its path below the source, with "/": its rows are drawn by it, and its output is named after it
     path: Path | None
-    n_rows: int | None  # None where only reading tells
+    n_rows: int | None  # None if only reading tells
     in_path: tuple[tuple[str, Any], ...] = ()  # Columns that its path holds, and their values
 
 
@@ -75,8 +75,8 @@ class Stream:
     parts: tuple[Part, ...]
     kind: str  # "Parquet", "Arrow", "text" or "frames"
     reading: Mapping[str, Any] = field(default_factory=dict)
-    columns: tuple[str, ...] = ()  # Of the first part; empty where only reading tells
-    types: Mapping[str, str] = field(default_factory=dict)  # Column to what it holds, where files tell
+    columns: tuple[str, ...] = ()  # Of the first part; empty if only reading tells
+    types: Mapping[str, str] = field(default_factory=dict)  # Column to what it holds, if files say
     frames: Any = None  # What gives the frames, if there are no files
     notes: tuple[str, ...] = ()
 
@@ -109,11 +109,11 @@ class Stream:
         return self.shown if part.path is None else str(part.path)
 
     def for_others(self) -> Stream:
-        """Return the same source with paths that hold wherever the file system is seen."""
+        """Return the same source with paths that are valid wherever the file system is mounted."""
         return replace(self, parts=tuple(part._replace(path=part.path and part.path.absolute()) for part in self.parts))
 
     def written(self) -> list[list[Any]]:
-        """Say by which files the source is known again: names, sizes and times of change."""
+        """Describe the files by which the source is recognised: names, sizes and times of change."""
         known = [(part.name, part.path.stat()) for part in self.parts if part.path is not None]
         return [[name, stat.st_size, stat.st_mtime_ns] for name, stat in known]
 
@@ -160,7 +160,7 @@ _STREAMED = "These can be: Parquet (.parquet), Arrow (.arrow, .feather) and deli
 
 
 def is_folder(source: Any) -> bool:
-    """Tell whether a source is a folder, which is read as a stream."""
+    """Return whether a source is a folder, which is read as a stream."""
     return isinstance(source, str | os.PathLike) and bool(str(source)) and Path(source).expanduser().is_dir()
 
 
@@ -243,7 +243,7 @@ def _open_folder(folder: Path, reading: dict[str, Any]) -> Stream:
 
 
 def _look_at_files(shown: str, files: list[tuple[str, Path]], kind: str, reading: dict[str, Any]) -> Stream:
-    """Look at what files say of themselves, and refuse those that do not belong together, before anything is read."""
+    """Read the files' metadata, and refuse files that do not belong together, before anything else is read."""
     _check_reading(shown, kind, reading)
     in_path = _columns_in_paths([name for name, _ in files], shown)
     if kind == "text":
@@ -277,7 +277,7 @@ def _look_at_files(shown: str, files: list[tuple[str, Path]], kind: str, reading
 
 
 def changed_kind(column: str, before: str, first: str, now: str, where: str, example: str = "") -> TableError:
-    """Make the error for a column that holds other things in one place than in those before."""
+    """Make the error for a column whose content differs from that in earlier places."""
     such = f" such as {example!r}" if example else ""
     words = {"missing": "nothing", "number": "numbers", "boolean": "true and false", "duration": "lengths of time",
              "text": "texts", "date": "dates", "other": "lists or records"}  # fmt: skip
@@ -288,7 +288,7 @@ def changed_kind(column: str, before: str, first: str, now: str, where: str, exa
 
 
 def _kind_of_type(kind: Any) -> str:
-    """Say what a type of Arrow holds; texts and categories are read alike."""
+    """Say what an Arrow type holds; texts and categories are read alike."""
     import pyarrow.types as types
 
     if types.is_dictionary(kind):
@@ -307,7 +307,7 @@ def _kind_of_type(kind: Any) -> str:
 
 
 def _whole_or(kind: str, type_: Any, before: str | None) -> str:
-    """Tell columns of whole numbers in all files from other numbers."""
+    """Find the columns that hold whole numbers in all files."""
     import pyarrow.types as types
 
     whole = types.is_integer(type_) and before in (None, "missing", "whole")
@@ -341,7 +341,7 @@ def _columns_in_paths(names: list[str], shown: str) -> list[tuple[tuple[str, Any
 
 
 def _rows_for(n_columns: int) -> int:
-    """Tell how many rows of a table are read together: fewer if they are wide or memory is short."""
+    """Return how many rows of a table are read together: fewer if they are wide or memory is short."""
     most = limit_now() // (_SHARE * _COPIES * 8 * max(n_columns, 1))
     return int(min(max(most, _FEWEST_ROWS), BATCH_ROWS))
 
@@ -356,7 +356,7 @@ def _unreadable(path: Path, kind: str, error: BaseException) -> TableError:
 
 
 def _without_index(schema: Any) -> Any:
-    """Leave out the index that pandas has stored, which names rows and is no column."""
+    """Leave out the index that pandas has stored, which names rows and is not a column."""
     stored = (schema.pandas_metadata or {}).get("index_columns", ())
     for name in stored:
         if isinstance(name, str) and name in schema.names:
@@ -421,7 +421,7 @@ def _arrow_batches(path: Path) -> Iterator[Any]:
 
 
 def _text_reading(path: Path, reading: dict[str, Any]) -> dict[str, Any]:
-    """Find separator, decimal sign and encoding by the start of the first file: they hold for all of the table."""
+    """Find separator, decimal sign and encoding from the start of the first file: they apply to the whole table."""
     file = TableFile(str(path), path)
     encoding, _ = find_encoding(file, reading.get("encoding"))
     sep = reading.get("sep")

@@ -1,5 +1,7 @@
-"""What ``fit`` learns of all columns together, blocks of numbers at once and other columns one by one; and what the
-preparer says about it, in short sentences for the user of a command line as of a notebook.
+"""What ``fit`` learns about all columns, and what the preparer says about it.
+
+Blocks of numbers are examined at once, other columns one by one. The sentences are for users of the command line and of
+notebooks.
 """
 
 from __future__ import annotations
@@ -20,21 +22,21 @@ from manifolia.tables.frames import Source, open_source
 from manifolia.tables.naming import Remark, counted, listing, place_of_row
 from manifolia.tables.roles import ColumnPlan, check_roles, plan_column
 
-#: Numbers that are looked at together: 64 MiB.
+#: Numbers that are processed together: 64 MiB.
 _CHUNK = 2**23
 #: Fewer rows may well be in order by chance.
 _NUMBERED_ROWS = 10
-#: A spread this small beside the mean is rounding: the column is constant to the precision of its numbers.
+#: A spread this small relative to the mean is rounding: the column is constant to the precision of its numbers.
 _ROUNDING = 1e-12
 _HOLDS_NUMBERS = "; "  # in the note on a column of names: what else is in it
-#: A number that stands for “missing” comes again, in at most half of the rows, beside numbers of which many differ.
+#: A number that means “missing” recurs, in at most half of the rows, beside numbers most of which differ.
 _AGAIN, _MOST_AGAIN, _DIFFERENT = 3, 0.5, 10
 _ASKED = 3  # columns that one error asks about
 _NAMED_ID = re.compile(r"(?:^|[^A-Za-z])id$|Id$|ID$")
 
 
 class Code(NamedTuple):
-    """A number that comes again, farther from all others than these are from one another: -999, 9999."""
+    """A recurring number, farther from all others than these are from one another: -999, 9999."""
 
     value: float
     n_rows: int  # That have it
@@ -45,25 +47,25 @@ class Code(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What is known of each raw column after one look at the table."""
+    """What is known about each raw column after one look at the table."""
 
     roles: list[str]  # The role of each column
     plans: dict[int, ColumnPlan]  # Position to `ColumnPlan`, for the columns that were not taken as a block
     fill: FloatArray  # (d,): the median, or the position of the most frequent level; NaN for a column that is left out
     n_missing: IntArray  # (d,): missing values
     numbered: BoolArray  # (d,): whether a column of whole numbers looks like a row's number
-    units: dict[int, Unit]  # Position to how its numbers are brought to single precision, where that would confuse them
-    codes: dict[int, Code]  # Position to a number that may stand for “missing”
+    units: dict[int, Unit]  # Position to how its numbers are scaled for single precision, if that would confuse them
+    codes: dict[int, Code]  # Position to a number that may mean “missing”
 
 
 def looks_numbered(name: str, n_rows: int, *, ordered: bool, values: FloatArray) -> bool:
-    """Tell whether whole numbers look like a row's number: in order, or all different in a column called id."""
+    """Return whether whole numbers look like a row's number: in order, or all different in a column called id."""
     named = _NAMED_ID.search(name) is not None
     return n_rows >= _NUMBERED_ROWS and (ordered or (named and len(np.unique(values)) == len(values)))
 
 
 class LookedAt(NamedTuple):
-    """A raw table that was looked at, for `TablePreparer.fit`."""
+    """A raw table that was examined, for `TablePreparer.fit`."""
 
     source: Source
     given: dict[str, Any]  # Column to role, where the user gave one
@@ -71,7 +73,7 @@ class LookedAt(NamedTuple):
 
 
 def look_at(X: ArrayLike, roles: Any = None, max_levels: int = 30) -> LookedAt:
-    """Look at a raw table, and refuse what needs a decision."""
+    """Examine a raw table, and refuse what needs a decision."""
     source = open_source(X)
     given = check_roles(roles, source.names)
     if source.shape[0] < 2:
@@ -80,7 +82,7 @@ def look_at(X: ArrayLike, roles: Any = None, max_levels: int = 30) -> LookedAt:
 
 
 def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
-    """Look at every column once."""
+    """Examine every column once."""
     n_columns = source.shape[1]
     columns = Survey(
         ["drop"] * n_columns,
@@ -94,7 +96,7 @@ def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
     booleans = source.booleans()
     block = source.numeric()
     for i, name in enumerate(source.names) if given else ():
-        # A role that leaves numbers as they are needs no look at the single column.
+        # A role that leaves numbers as they are needs no look at the individual column.
         block[i] &= given.get(name, "numeric") == "numeric" and not (booleans[i] and name in given)
     _survey_block(source, np.flatnonzero(block), booleans, columns)
     asked: list[tuple[str, TableError]] = []
@@ -120,7 +122,7 @@ def survey(source: Source, given: dict[str, Any], max_levels: int) -> Survey:
 
 
 def _asked_together(asked: Sequence[tuple[str, TableError]]) -> TableError:
-    """Make one error of what is asked about several columns, so that one call can answer all of it."""
+    """Combine questions about several columns into one error, so that one call can answer all of them."""
     first = asked[0][1]
     if len(asked) == 1:
         return first
@@ -136,7 +138,7 @@ def _asked_together(asked: Sequence[tuple[str, TableError]]) -> TableError:
 
 
 def middle_of(values: FloatArray, role: str, counts: IntArray | None = None) -> float:
-    """Return what stands in for a missing value; `counts` tells how many rows each value stands for."""
+    """Return what replaces a missing value; `counts` says how many rows each value represents."""
     if role == "text":
         return 0.0
     if role == "categorical":
@@ -174,7 +176,7 @@ def _survey_block(source: Source, positions: IntArray, booleans: BoolArray, colu
 
 
 def _codes(values: FloatArray) -> dict[int, Code]:
-    """Find columns whose least or greatest number may be a code."""
+    """Find columns whose smallest or largest number may be a code."""
     low, high = np.fmin.reduce(values), np.fmax.reduce(values)
     middle = (low + high) / 2
     found = {}
@@ -192,7 +194,7 @@ def _codes(values: FloatArray) -> dict[int, Code]:
 
 
 def _numbered(values: FloatArray, names: list[str]) -> BoolArray:
-    """Tell which columns count the rows: whole numbers that only rise or only fall, or all differ and are called id."""
+    """Find columns that count the rows: whole numbers that only rise or only fall, or all differ and are called id."""
     n_rows, n_columns = values.shape
     counts_rows = np.zeros(n_columns, dtype=bool)
     if n_rows < _NUMBERED_ROWS:
@@ -223,7 +225,7 @@ def check_finite(values: FloatArray, names: list[str]) -> None:
 
 
 def safe_scale(spread: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return standard deviations to divide by: 1 where a column does not vary."""
+    """Return standard deviations to divide by: 1 if a column does not vary."""
     return np.where(spread > _ROUNDING * np.abs(mean), spread, 1.0)
 
 
@@ -365,7 +367,7 @@ def describe(names: Sequence[str], columns: Survey, *, missing: str, scale: bool
 
 
 def _spelt_twice(levels: Sequence[str]) -> str:
-    """Name two levels that differ only in capital letters; nothing if there are none."""
+    """Name two levels that differ only in capitalisation; nothing if there are none."""
     known: dict[str, str] = {}
     for level in levels:
         first = known.setdefault(level.casefold(), level)

@@ -17,19 +17,19 @@ from manifolia.tables.naming import listing, unknown_name
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A table as it was read; nothing in it has been converted or left out.
+    """A table as it was read; nothing has been converted or left out.
 
     Parameters
     ----------
     features : DataFrame, ndarray or csr_array of shape (n, d)
-        A frame where columns have types of their own; an array or a sparse array where the source is a matrix.
+        A frame if columns have their own types; an array or a sparse array if the source is a matrix.
     feature_names : list of str
-        One distinct name a column of `features`.
+        One distinct name per column of `features`.
     meta : DataFrame of n rows
-        What describes rows and is no feature: the ``obs`` of AnnData, the arrays beside the matrix of an npz
-        file. Without columns otherwise.
+        What describes rows and is not a feature: the ``obs`` of AnnData, the arrays beside the matrix of an npz file.
+        Otherwise it has no columns.
     row_names : ndarray of str of shape (n,)
-        Names of the rows; their numbers from 0 where the source has none.
+        Names of the rows; their numbers from 0 if the source has none.
     source : str
         Where it comes from, for messages.
     notes : tuple of str
@@ -38,7 +38,7 @@ class Table:
     Attributes
     ----------
     n_rows : int
-        How many rows there are.
+        Number of rows.
     """
 
     features: Any
@@ -61,7 +61,7 @@ class Table:
 
     @property
     def is_matrix(self) -> bool:
-        """Tell whether the features are an array rather than a frame.
+        """Return whether the features are an array rather than a frame.
 
         Returns
         -------
@@ -84,7 +84,7 @@ class Table:
         return own + [name for name in self.feature_names if name not in taken]
 
     def column(self, name: str) -> pd.Series:
-        """Return one column, from `meta` if it is there, else from the features.
+        """Return one column, from `meta` if it is there, otherwise from the features.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Table:
         Raises
         ------
         TableError
-            If there is none; the message suggests the nearest names.
+            If there is none; the message suggests the closest names.
         """
         if name in self.meta.columns:
             return self.meta[name].reset_index(drop=True)
@@ -112,7 +112,7 @@ class Table:
         return pd.Series((values.toarray() if is_sparse(values) else values).ravel(), name=name)
 
     def without(self, names: str | Iterable[str]) -> Table:
-        """Return the table without some columns, of the features as of `meta`.
+        """Return the table without some columns of the features or of `meta`.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class Table:
         Returns
         -------
         Table
-            Those rows, in the order asked for.
+            Those rows, in the given order.
         """
         chosen = np.asarray(rows)
         if chosen.dtype == bool:

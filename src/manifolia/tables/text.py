@@ -1,8 +1,8 @@
 """Delimited text: its encoding, its separator, its decimal sign, and rows that do not fit.
 
-The file is gone through once with Python's ``csv`` reader, which finds rows of the wrong length (pandas would fill
-short ones up in silence), and then read by pandas. Numbers are read to the nearest float (``round_trip``), so that a
-table gives the same bits from CSV as from Parquet.
+The file is first read with Python's ``csv`` reader, which finds rows of the wrong length (pandas would pad short ones
+silently), and then by pandas. Numbers are read to the nearest float (``round_trip``), so that a table gives the same
+bits from CSV as from Parquet.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ from manifolia.tables.files import TableFile, find_encoding
 from manifolia.tables.frames import is_text
 from manifolia.tables.naming import Remark, counted, distinct, listing, repeated
 
-#: What means "missing" in a text file: the empty cell and pandas' own list, but for "None", which tables use as a
-#: category (no veneer, no treatment). A list of our own does not change with the version of pandas.
+#: What means "missing" in a text file: the empty cell and pandas' own list, except "None", which tables use as a
+#: category (no veneer, no treatment). Our own list does not change with the version of pandas.
 MISSING_TEXTS = (
     "",
     "#N/A",
@@ -56,22 +56,22 @@ MISSING_TEXTS = (
     "nan",
     "null",
 )
-_SPLIT_ALIKE = 2  # further lines that have a text in common, from which it is said to be split by a separator
+_SPLIT_ALIKE = 2  # further lines with a text in common from which it is reported as split by a separator
 _TOLD_MARKS = frozenset(MISSING_TEXTS) - {""}
 #: A value in a column of texts; among numbers it can only mean that there is none.
 _NONE = "None"
 
-#: In the order of preference where two explain a file equally well: the comma is also a decimal sign and punctuation.
+#: In order of preference if two explain a file equally well: the comma is also a decimal sign and punctuation.
 _SEPARATORS = ("\t", ";", "|", ",")
 _NAMES = {"\t": "a tab", ";": "a semicolon", "|": "a bar", ",": "a comma", " ": "a blank"}
 _SNIFFED_ROWS = 200
-_NAMELESS_ROWS = 10  # rows below a first line of words that must hold them again for it to be no header
+_NAMELESS_ROWS = 10  # rows below a first line of words in which these must recur for it not to be a header
 _SNIFFED_LENGTH = 2**22  # characters, of wide tables
 _COLUMN = 2000  # bytes that a column takes besides its values
 _CHUNK = 2**20
-#: How the names of tables end; anything else may be no table.
+#: How the names of tables end; anything else may not be a table.
 _USUAL = (".csv", ".tsv", ".tab", ".txt", ".data", ".dat", ".psv")
-#: Numbers are read to the nearest float; from pandas 3.1 on, always.
+#: Numbers are read to the nearest float; always, from pandas 3.1.
 _EXACT: dict[str, Any] = (
     {"float_precision": "round_trip"} if [int(part) for part in pd.__version__.split(".")[:2]] < [3, 1] else {}
 )
@@ -86,7 +86,7 @@ class TextTable(NamedTuple):
     """What a text file holds."""
 
     frame: pd.DataFrame  # The columns, typed by pandas
-    row_names: list[str] | None  # The first column where it has no name and is distinct
+    row_names: list[str] | None  # The first column if it has no name and is distinct
     notes: list[str]  # What the reader decided
     decimal: str  # The decimal sign
     named: bool  # Whether the first line holds names
@@ -94,12 +94,12 @@ class TextTable(NamedTuple):
 
 class _Layout(NamedTuple):
     named: bool  # Whether the first line holds names
-    #: With an empty name before the first, where rows have one field more: the row's name, as R writes it.
-    #: With one after the last, where that further field is always empty: a separator at the end of each row.
+    #: With an empty name before the first, if rows have one field more: the row's name, as R writes it. With one after
+    #: the last, if that further field is always empty: a separator at the end of each row.
     header: list[str]
     twice: list[str]  # Names that several columns have in the file
     unnamed_first: bool
-    #: (place, text) to how often that text, which means "missing", is in that column; the empty cell is not told.
+    #: (place, text) to how often that text, which means "missing", is in that column; empty cells are not counted.
     marks: Mapping[tuple[int, str], int]
 
 
@@ -198,7 +198,7 @@ def _rows(stream: IO[str], sep: str) -> Any:
 
 
 def sniff_separator(file: TableFile, encoding: str) -> str:
-    """Return the separator that splits the most rows into as many fields as the header has."""
+    """Return the separator that splits the most rows into the number of fields that the header has."""
     try:
         lines, length = [], 0
         with _open_text(file, encoding) as stream:
@@ -224,7 +224,7 @@ def sniff_separator(file: TableFile, encoding: str) -> str:
 
 
 def _by_blanks(lines: list[str]) -> bool:
-    """Tell whether lines are columns with blanks between them, one of them at least of numbers."""
+    """Return whether lines are columns with blanks between them, one of them at least of numbers."""
     rows = [line.split() for line in lines if line.strip()]
     widths = {len(row) for row in rows[1:]}
     if len(widths) != 1 or not 0 <= (width := widths.pop()) - len(rows[0]) <= 1 or width < 2:
@@ -247,7 +247,7 @@ def _not_this_encoding(file: TableFile, encoding: str, error: UnicodeError) -> T
 
 
 def _has_names(rows: list[list[str]]) -> bool:
-    """Tell whether the first line holds names: not if it has numbers where the rows have, or only what comes again."""
+    """Return whether the first line holds names: not if it has numbers where the rows do, or only words that recur."""
     first, rest = rows[0], rows[1:]
     if not rest or any(len(row) != len(first) for row in rest) or not all(name.strip() for name in first):
         return True
@@ -270,7 +270,7 @@ def _has_names(rows: list[list[str]]) -> bool:
 
 
 def _tell_header(file: TableFile, layout: _Layout) -> list[str]:
-    """Say what became of the names of columns."""
+    """Say what became of the column names."""
     if not layout.named:
         last = len(layout.header)
         return [
@@ -283,7 +283,7 @@ def _tell_header(file: TableFile, layout: _Layout) -> list[str]:
 
 
 def _survey(file: TableFile, encoding: str, sep: str, *, chosen: bool) -> _Layout:
-    """Go through the rows: header, ragged rows, no rows; `chosen`: whether the user said what separates fields."""
+    """Read through the rows: header, ragged rows, no rows; `chosen`: whether the user named the separator."""
     header: list[str] = []
     longer, open_end, named = False, True, True
     expected = n_rows = 0
@@ -314,7 +314,7 @@ def _survey(file: TableFile, encoding: str, sep: str, *, chosen: bool) -> _Layou
                 if len(row) != expected:
                     looks = sniff_separator(file, encoding) if chosen else None
                     if looks is not None and not any(looks in name for name in header):
-                        looks = sep  # nothing else to be seen
+                        looks = sep  # nothing else visible
                     line, more = reader.line_num, _ragged_too(reader, row, expected, sep)
                     raise _ragged(file, f"{line}: {counted(len(row), 'field')}", expected, sep, looks, more)
                 open_end &= not row[-1].strip()
@@ -358,9 +358,9 @@ def _survey(file: TableFile, encoding: str, sep: str, *, chosen: bool) -> _Layou
 
 
 def _ragged_too(reader: Iterator[list[str]], row: list[str], expected: int, sep: str) -> str:
-    """Say how many of the lines that follow have another number of fields too, and which text is split in all."""
+    """Say how many of the following lines also have a wrong number of fields, and which text is split in all."""
     n, pairs, longer = 0, set(itertools.pairwise(row)), len(row) == expected + 1
-    with contextlib.suppress(csv.Error, UnicodeError, EOFError, OSError):  # what else is wrong is said another time
+    with contextlib.suppress(csv.Error, UnicodeError, EOFError, OSError):  # other faults are reported another time
         for other in reader:
             if other and len(other) != expected:
                 n += 1
@@ -414,7 +414,7 @@ def _parse(
 
 
 def _none_among_numbers(frame: pd.DataFrame) -> list[int]:
-    """Return the places of columns in which every text but None is a number, with whatever decimal sign."""
+    """Return the places of columns in which every text except None is a number, with any decimal sign."""
     places = []
     for i in frame.columns:
         if not is_text(frame[i]):
@@ -427,7 +427,7 @@ def _none_among_numbers(frame: pd.DataFrame) -> list[int]:
 
 
 def _tell_marks(file: TableFile, frame: pd.DataFrame, layout: _Layout) -> list[str]:
-    """Say which texts of text columns were read as missing: there they may have been meant as categories."""
+    """Say which texts in text columns were read as missing: they may have been meant as categories."""
     told = [
         Remark(layout.header[i] or f"column {i + 1}", f"{text!r} in {counted(count, 'row')}")
         for (i, text), count in sorted(layout.marks.items())
@@ -437,7 +437,7 @@ def _tell_marks(file: TableFile, frame: pd.DataFrame, layout: _Layout) -> list[s
 
 
 def _with_codes(file: TableFile, encoding: str, frame: pd.DataFrame) -> list[int]:
-    """Return the places of columns of whole numbers, of which some may be codes with leading zeros."""
+    """Return the places of columns of whole numbers that may hold codes with leading zeros."""
     numbers = [i for i in frame.columns if isinstance(frame[i].dtype, np.dtype) and frame[i].dtype.kind in "if"]
     whole = [int(i) for i in numbers if not (frame[i].dropna() % 1).any()]
     if not whole:

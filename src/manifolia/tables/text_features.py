@@ -1,12 +1,12 @@
 """Free text → a few numbers per row, each named by its words.
 
-A text is its words and the pieces of its words: runs of three and four characters, with a blank at either end of a
-word, so that "walking" is like "walked". Both are weighted by ``(1 + log count) · idf`` with
-``idf = 1 + log((1 + n) / (1 + df))``, brought to length 1, and projected on the leading right singular vectors of the
-rows of ``fit``. These are rotated among each other (varimax) so that each stands for few words: distances stay as they
-are, and trees, which look at one column at a time, see topics.
+A text consists of its words and the pieces of its words: runs of three and four characters, with a blank at either end
+of a word, so that "walking" is like "walked". Both are weighted by ``(1 + log count) · idf`` with ``idf = 1 + log((1 +
+n) / (1 + df))``, scaled to length 1, and projected on the leading right singular vectors of the rows of ``fit``. These
+are rotated (varimax) so that each represents few words: distances stay as they are, and trees, which look at one column
+at a time, see topics.
 
-A row's numbers depend on its text alone, to the bit: counts are whole numbers, logarithms come from one table, and sums
+A row's numbers depend only on its text, to the bit: counts are whole numbers, logarithms come from one table, and sums
 run over a row's terms in the order of the vocabulary.
 
 ====================  ========================================================  ====================
@@ -38,28 +38,28 @@ _TEXTS_PER_FEATURE = 8  # different ones
 #: Rows that the vocabulary and the axes are learned from, evenly over the table: more do not change the topics.
 _LEARNED_ROWS = 10_000
 _MOST_WORDS = _MOST_PIECES = 10_000
-#: A term of fewer texts says nothing of other texts; in a large table a term needs one more.
+#: A term in fewer texts says nothing about other texts; in a large table a term needs one more.
 _RARE, _LARGE = 2, 1000
-#: What is read of a text and of a word, in characters: more is no prose.
+#: How much of a text and of a word is read, in characters: more is not prose.
 _LONGEST_TEXT, _LONGEST_WORD = 20_000, 40
 _PIECES = (3, 4)
-_BLOCK = 2000  # rows whose words are held at once
-#: 1 + log count, from one table: a vectorised logarithm may round by the place in the vector.
+_BLOCK = 2000  # rows whose words are in memory at once
+#: 1 + log count, from one table: a vectorised logarithm may round differently by position.
 _DAMPED = 1.0 + np.log(np.arange(1.0, 1001.0))
 _SHARED = np.sqrt(0.5)  # words and pieces weigh the same
 _NOISE = 1e-6  # singular values below this share of the largest are rounding
 _NAMED = 3  # words in a feature's name
 _TURNS, _SETTLED = 50, 1e-5  # of the rotation
 _WORD = re.compile(r"\w+")
-#: A column is free text if its texts have this many words on average, and at least this share of those words that not
-#: nearly all texts have comes again.
+#: A column is free text if its texts have this many words on average, and at least this share of the words that are not
+#: in nearly all texts recurs.
 _PROSE_WORDS, _PROSE_SHARE, _PROSE_SAMPLE, _EVERYWHERE = 2.0, 0.3, 2000, 0.9
 
 
 class TextFeatures(NamedTuple):
-    """What ``fit`` learns of a column of texts."""
+    """What ``fit`` learns about a column of texts."""
 
-    labels: list[str]  # The words that each feature stands for
+    labels: list[str]  # The words that each feature represents
     words: list[str]
     pieces: list[str]
     word_weights: FloatArray  # (n_words,): idf
@@ -73,7 +73,7 @@ class TextFeatures(NamedTuple):
 
 
 def is_prose(texts: Sequence[object]) -> bool:
-    """Tell whether different texts are made of several words each that come again, so that they are more than names."""
+    """Return whether different texts have several words each that recur, so that they are more than names."""
     step = max(1, len(texts) // _PROSE_SAMPLE)
     split = [
         {word.lower() for word in text[:_LONGEST_TEXT].split() if any(map(str.isalpha, word))}
@@ -81,7 +81,7 @@ def is_prose(texts: Sequence[object]) -> bool:
         if isinstance(text, str)
     ]
     n_texts = Counter(word for words in split for word in words)
-    # What nearly all texts have, as in "passenger number 17", says nothing of any of them.
+    # What nearly all texts have, as in "passenger number 17", says nothing about any of them.
     telling = {word: n for word, n in n_texts.items() if n <= _EVERYWHERE * len(split)}
     again = sum(n for n in telling.values() if n > 1)
     long_enough = sum(n_texts.values()) >= _PROSE_WORDS * len(split) > 0
@@ -103,7 +103,7 @@ def learn_texts(texts: Sequence[str]) -> TextFeatures | None:
         ],
         format="csr",
     )
-    # A few sentences over and over need few features: more are noise, which trees draw as often as other columns.
+    # A few recurring sentences need few features: more are noise, which trees draw as often as other columns.
     n_features = min(N_FEATURES, max(2, len(set(texts)) // _TEXTS_PER_FEATURE), *(side - 1 for side in terms.shape))
     if n_features < 1:
         return None
@@ -128,7 +128,7 @@ def learn_texts(texts: Sequence[str]) -> TextFeatures | None:
 
 
 def to_features(texts: Sequence[str], learned: TextFeatures) -> FloatArray:
-    """Turn texts into numbers, each text alone."""
+    """Turn texts into numbers, each text on its own."""
     out = np.zeros((len(texts), len(learned.labels)))
     for start in range(0, len(texts), _BLOCK):
         counts, found = _count_words(texts[start : start + _BLOCK])
@@ -176,7 +176,7 @@ def _made_of(found: list[str], pieces: list[str]) -> Any:
 
 
 def _vocabulary(counts: Any, terms: list[str], rare: int, most: int) -> tuple[list[str], FloatArray]:
-    """Choose the terms that several texts have, and weigh them; the same ones in any order of the rows."""
+    """Choose the terms that several texts have, and weight them; the same ones in any order of the rows."""
     n_texts: IntArray = np.bincount(counts.indices, minlength=len(terms))
     kept = sorted((j for j in range(len(terms)) if n_texts[j] >= rare), key=lambda j: (-n_texts[j], terms[j]))[:most]
     kept.sort(key=lambda j: terms[j])
@@ -184,7 +184,7 @@ def _vocabulary(counts: Any, terms: list[str], rare: int, most: int) -> tuple[li
 
 
 def _weighted(counts: Any, weights: FloatArray) -> Any:
-    """Weigh counts and bring each row to length 1; a row without terms stays zero."""
+    """Weight counts and scale each row to length 1; a row without terms stays zero."""
     terms = counts.tocsr()
     terms.sort_indices()
     damped = _DAMPED[np.minimum(terms.data.astype(np.intp), len(_DAMPED)) - 1]
@@ -195,7 +195,7 @@ def _weighted(counts: Any, weights: FloatArray) -> Any:
 
 
 def _turned(axes: FloatArray) -> FloatArray:
-    """Rotate axes so that each stands for few terms (varimax, Kaiser 1958), and let them point at these terms."""
+    """Rotate axes so that each represents few terms (varimax, Kaiser 1958), and let them point at these terms."""
     turn, before = np.eye(axes.shape[1]), 0.0
     for _ in range(_TURNS):
         loads = axes @ turn
@@ -209,7 +209,7 @@ def _turned(axes: FloatArray) -> FloatArray:
 
 
 def _label(axis: FloatArray, terms: list[str], n_words: int) -> str:
-    """Name a feature by the words that add most to it, or by pieces where no word does."""
+    """Name a feature by the words that add most to it, or by pieces if no word does."""
     among = axis[:n_words] if (axis[:n_words] > 0).any() else axis
     best = np.argsort(-among, kind="stable")[:_NAMED]
     return ", ".join(terms[j] for j in best if among[j] > 0.1 * among[best[0]])

@@ -25,7 +25,7 @@ from manifolia.tables.naming import column_names
 #: The suffixes that `write` knows.
 WRITABLE = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".npz", ".json")
 _TEXT = (".csv", ".tsv")
-#: How a cell begins that spreadsheets run.
+#: How a cell begins that spreadsheets would run.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -37,26 +37,26 @@ def write(
     decimal: str | None = None,
     escape_formulas: bool = False,
 ) -> Path:
-    """Write a table in the format that the suffix tells.
+    """Write a table in the format given by the suffix.
 
-    Numbers in text files are written with as many digits as bring back the same float. A missing value is an empty
-    cell, ``null`` in JSON, and in npz NaN or an empty text.
+    Numbers in text files are written with enough digits to restore the same float. A missing value is an empty cell,
+    ``null`` in JSON, and in npz NaN or an empty text.
 
     Parameters
     ----------
     frame : DataFrame or mapping of str to array-like
         The columns; an index is not written.
     path : path
-        One of ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.feather``, ``.npz``, ``.json``. A file that is
-        there is replaced in one step.
+        One of ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.feather``, ``.npz``, ``.json``. An existing file is
+        replaced in one step.
     sep : str, default=None
         Separator of a text file; None takes the comma, the tab for .tsv, the semicolon if `decimal` is a comma.
     decimal : {".", ","}, default=None
         Decimal sign of a text file; None takes the point.
     escape_formulas : bool, default=False
-        Whether texts of a text file, names of columns among them, that a spreadsheet would run as a formula get an
-        apostrophe in front: those that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return and are no
-        numbers. Other formats are not run by spreadsheets, and are written as they are.
+        Whether texts in a text file, including column names, that a spreadsheet would run as a formula get an
+        apostrophe in front: those that begin with ``=``, ``+``, ``-``, ``@``, a tab or a carriage return and are not
+        numbers. Spreadsheets do not run other formats, which are written as they are.
 
     Returns
     -------
@@ -93,12 +93,12 @@ def write(
 
 
 def without_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """Put an apostrophe before texts that a spreadsheet would run as formulas; `with_formulas` takes it away."""
+    """Put an apostrophe before texts that a spreadsheet would run as formulas; `with_formulas` removes it."""
     return _map_texts(table, _escaped)
 
 
 def with_formulas(table: pd.DataFrame) -> pd.DataFrame:
-    """Take away the apostrophes that `without_formulas` has put there."""
+    """Remove the apostrophes that `without_formulas` added."""
     return _map_texts(table, lambda text: text[1:] if text.startswith("'") and _escaped(text) != text else text)
 
 
@@ -118,7 +118,7 @@ def _has_texts(column: pd.Series) -> bool:
 
 
 def _escaped(text: str) -> str:
-    """Return a text that no spreadsheet runs. One that looks as if it had been escaped is escaped again."""
+    """Return a text that no spreadsheet runs. A text that looks escaped is escaped again."""
     if not text.lstrip("'").startswith(_FORMULA) or (text[:1] in "+-" and _is_number(text)):
         return text
     return f"'{text}"
@@ -166,7 +166,7 @@ def _write_arrays(arrays: dict[str, Array], draft: Path) -> None:
 
 
 def _write_json(table: pd.DataFrame, draft: Path) -> None:
-    # pandas rounds to 15 digits; Python writes as many as bring back the same float.
+    # pandas rounds to 15 digits; Python writes as many as restore the same float.
     columns = [[_json_value(value) for value in table[name].astype(object)] for name in table.columns]
     rows = [dict(zip(table.columns, row, strict=True)) for row in zip(*columns, strict=True)]
     draft.write_text(json.dumps(rows, ensure_ascii=False, allow_nan=False), encoding="utf-8")
@@ -193,7 +193,7 @@ def _plain(column: pd.Series) -> Array:
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a draft beside a file, which takes its place when the block ends well and goes away when not."""
+    """Yield a draft beside a file, which replaces it if the block succeeds and is removed otherwise."""
     target = Path(path)
     if target.is_dir():
         raise TableError(f"{target} is a folder. Pass the name of a file.")

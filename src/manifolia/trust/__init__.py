@@ -1,4 +1,4 @@
-"""What a map may be trusted for: words with reasons, on plain arrays, for maps from any library.
+"""How far a map can be trusted: verdicts with reasons, on plain arrays, for maps from any library.
 
 `manifolia.diagnose` asks all of these questions of one map; each function here answers one of them.
 """

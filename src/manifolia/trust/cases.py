@@ -1,4 +1,4 @@
-"""A map as it is judged: its places, its rows, and what is known of them."""
+"""A map in the form in which it is judged: its places, its rows, and what is known about them."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _METRICS = ("euclidean", "cosine", "manhattan")
 
 @dataclass(eq=False)
 class Case:
-    """A map, its rows, and what is known of them."""
+    """A map, its rows, and what is known about them."""
 
     Y: FloatArray  # (n, n_components)
-    plain: Any  # (n, d): rows without gaps, on the scale by which they are compared; may be sparse
+    plain: Any  # (n, d): rows without missing values, on the scale on which they are compared; may be sparse
     rows: Any = None  # (n, d): rows as a forest takes them; None: the same
     metric: str = "euclidean"
     y: Array | None = None  # (n,): target; may have gaps
@@ -39,7 +39,7 @@ class Case:
     target_name: str = "the target"
     groups: IntArray | None = None
     forest: Any = None  # The fitted forest behind the map, if there is one
-    clusters: Clusters | None = None  # None: those that one sees in the map
+    clusters: Clusters | None = None  # None: those visible in the map
     columns: Sequence[tuple[str, Array]] = field(default_factory=list)  # The user's columns, one of which may leak
     n_targets: int = 1  # That the map was made with; of several none is judged
     refit: Any = None  # Makes a map of other rows: (rows, target, seed) → model or coordinates; None: it cannot be made
@@ -49,7 +49,7 @@ class Case:
 
 
 def read_case(model_or_Y: Any, X: ArrayLike, y: ArrayLike | None, groups: ArrayLike | None) -> Case:
-    """Read what users hand over."""
+    """Read what users pass."""
     if not hasattr(model_or_Y, "fit"):
         rows: Any = check_matrix(X, accept_sparse=True)
         case = Case(check_map(model_or_Y, n_rows=rows.shape[0], name="model_or_Y"), rows)
@@ -94,7 +94,7 @@ def formula_of(method: Any) -> Any:
 
 
 def guide_of(method: Any) -> FittedGuide | None:
-    """The model that was cross-fitted to place the rows of a map; votes that were given are not believed here."""
+    """The model that was cross-fitted to place the rows of a map; votes that were passed are not trusted here."""
     guide: FittedGuide | None = vars(method).get("_guide")
     return guide if guide is not None and guide.model is not None else None
 

@@ -1,7 +1,7 @@
 """What became of each cluster from one map to another: stayed, moved, split, merged, appeared or vanished.
 
-Clusters are what one sees in each map (`find_clusters`), and finding them draws lines that another draw would not. So
-none of these words rests on labels alone; each has evidence, a number above which it is said:
+Clusters are those visible in each map (`find_clusters`), and their borders would differ in another draw. So none of
+these words rests on labels alone; each has evidence, a number above which it is used:
 
 =========  ====================================================================  ==========================
 word       evidence                                                              said from
@@ -41,13 +41,13 @@ LIMITS = {MOVED: 1.5, SPLIT: 2.0, MERGED: 2.0, APPEARED: 3.0, VANISHED: 3.0}
 GONE = 0.8
 _TOGETHER = 1.0  # gap, in local radii, up to which rows lie side by side
 _RESTLESS = 3.0  # times the median way of all clusters
-_PART = 0.15  # share of a cluster's rows that is a part of it
+_PART = 0.15  # share of a cluster's rows that counts as a part of it
 _MOSTLY = 0.5
 _MOST = 0.7
 _RADIUS = 15  # the nearest row that is as far as a row's local radius
 _CLOSE = 0.02  # quantile of distances that says how wide a gap is
 _ENOUGH = 10  # rows of a part
-_SCATTERED = 20  # rows of a cluster of which it can be said that they lie all about
+_SCATTERED = 20  # rows that a cluster needs before it can be said that they are scattered
 
 
 class Change(NamedTuple):
@@ -73,7 +73,7 @@ class Sides(NamedTuple):
 
 
 def local_radii(Y: FloatArray) -> FloatArray:
-    """How far the fifteenth nearest row of each row is."""
+    """Distance to the fifteenth nearest row of each row."""
     k = min(_RADIUS, len(Y) - 1)
     if k < 1:
         return np.ones(len(Y))
@@ -138,7 +138,7 @@ def _parted(
     a: int, overlap: IntArray, own: IntArray, other: IntArray, sides: Sides,
     radii: tuple[FloatArray, FloatArray], limit: float,
 ) -> Change | None:  # fmt: skip
-    """Tell whether a cluster lies in several clusters of the other map, with gaps that were not there."""
+    """Return whether a cluster lies in several clusters of the other map, with gaps that were not there before."""
     total = int(overlap[a].sum())
     parts = [
         b for b in np.argsort(-overlap[a, :-1], kind="stable")
@@ -164,7 +164,7 @@ def _parted(
 
 
 def _gap(Y: FloatArray, some: IntArray, others: IntArray, radii: FloatArray) -> float:
-    """How far two groups are apart where they are nearest, in local radii."""
+    """How far apart two groups are where they are nearest, in local radii."""
     way = cKDTree(Y[others]).query(Y[some])[0]
     back = cKDTree(Y[some]).query(Y[others])[0]
     near = min(float(np.quantile(way, _CLOSE)), float(np.quantile(back, _CLOSE)))
@@ -172,7 +172,7 @@ def _gap(Y: FloatArray, some: IntArray, others: IntArray, radii: FloatArray) -> 
 
 
 def _lost(a: int, sides: Sides, limit: float) -> Change | None:
-    """Tell whether a cluster is not there any more: its rows are not, or they lie all about."""
+    """Return whether a cluster is gone: its rows are missing, or they are scattered."""
     rows, n = np.flatnonzero(sides.before == a), int(sides.n_before[a])
     gone = 1.0 - len(rows) / n
     if gone >= GONE:
@@ -188,13 +188,13 @@ def _lost(a: int, sides: Sides, limit: float) -> Change | None:
 
 
 def _spread(Y: FloatArray) -> float:
-    """Median distance from the middle; at least a trifle."""
+    """Median distance from the middle; always above 0."""
     middle = np.median(Y, axis=0)
     return max(float(np.median(np.linalg.norm(Y - middle, axis=1))), np.finfo(np.float64).tiny)
 
 
 def _stayed_or_moved(rest: list[int], overlap: IntArray, sides: Sides, limit: float) -> list[Change]:
-    """Tell of the clusters that are whole in both maps how far their middles have moved."""
+    """Measure how far the middles of clusters that are whole in both maps have moved."""
     members = {a: np.flatnonzero(sides.before == a) for a in rest}
     ways = {
         a: float(np.linalg.norm(np.median(sides.second[rows], axis=0) - np.median(sides.first[rows], axis=0)))

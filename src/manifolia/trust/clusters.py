@@ -27,13 +27,13 @@ from manifolia.exceptions import ParameterError
 from manifolia.trust.earning import check_alpha
 
 NOISE = -1  #: Code of rows that belong to no cluster.
-_FEWEST_ROWS = 10  # of a cluster that one sees
+_FEWEST_ROWS = 10  # rows of a visible cluster
 _FEWEST_MEASURED = 20  # of a cluster whose size is judged
 _KEPT = 0.9  # share of the rows, the nearest to the centre, that make up its radius
-_FEWEST_CLUSTERS = 3  # whose sizes can be compared: of two, nobody knows which is drawn wrong
+_FEWEST_CLUSTERS = 3  # whose sizes can be compared: with two, it is unknown which is drawn wrong
 _TWICE = 1.0  # log₂ of the stretch from which a size is called
 _DRAWS = 200
-_VAGUE = 0.5  # standard error of v above which a size cannot be told
+_VAGUE = 0.5  # standard error of v above which a size cannot be judged
 _FEWEST_ARRANGED, _ENOUGH_ARRANGED = 5, 8  # clusters below which nothing is said, and below which no alarm is raised
 _ALL = 6  # clusters up to which all exchanges are tried
 _EXCHANGES = 999
@@ -41,7 +41,7 @@ _MOST_CLUSTERS = 200  # labels that can be clusters; more are names of rows, or 
 
 
 class Clusters(NamedTuple):
-    """Rows by the cluster that they are in."""
+    """Rows by their cluster."""
 
     codes: IntArray  # (n,): from 0 on; −1 for rows in none
     names: Sequence[Any]  # What each is called
@@ -65,13 +65,13 @@ class Arrangement(NamedTuple):
 
 
 def find_clusters(Y: FloatArray) -> Clusters:
-    """Find what one sees in a map, by HDBSCAN; rows between the clusters belong to none."""
+    """Find the visible clusters of a map, by HDBSCAN; rows between the clusters belong to none."""
     from sklearn.cluster import HDBSCAN
 
     n = len(Y)
     if n < 2 * _FEWEST_ROWS:
         return Clusters(np.full(n, NOISE), [])
-    # A cluster that one sees has a share of the rows; in a small table it has at least ten.
+    # A visible cluster has a share of the rows; in a small table it has at least ten.
     size = max(_FEWEST_ROWS, n // 50)
     codes = HDBSCAN(min_cluster_size=size, min_samples=min(size, _FEWEST_ROWS), copy=True).fit(Y).labels_
     codes = np.where(codes < 0, NOISE, codes).astype(np.int64)
@@ -103,12 +103,12 @@ def cluster_sizes(
     groups: ArrayLike | None = None,
     random_state: RandomState = None,
 ) -> dict[Any, ClusterSize]:
-    """Tell which clusters a map draws larger or smaller, against the others, than they are in the data.
+    """Find clusters that a map draws larger or smaller, relative to the others, than they are in the data.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Data, on the scale by which its rows are to be compared.
+        Data, on the scale on which its rows are to be compared.
     Y : array-like of shape (n, n_components)
         Map of the same rows.
     clusters : array-like of shape (n,)
@@ -146,7 +146,7 @@ def cluster_sizes(
 def judge_sizes(
     X: FloatArray, Y: FloatArray, clusters: Clusters, groups: IntArray | None, random_state: RandomState
 ) -> list[ClusterSize]:
-    """Tell the size of every cluster."""
+    """Judge the size of every cluster."""
     members = [np.flatnonzero(clusters.codes == code) for code in range(len(clusters.names))]
     generator = as_generator(random_state)
     ratios, errors = np.full((2, len(members)), np.nan)
@@ -211,12 +211,12 @@ def arrangement(
     alpha: float = 0.05,
     random_state: RandomState = None,
 ) -> Arrangement:
-    """Tell whether clusters that are near one another in the map are so in the data.
+    """Return whether clusters that are near one another in the map are so in the data.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Data, on the scale by which its rows are to be compared.
+        Data, on the scale on which its rows are to be compared.
     Y : array-like of shape (n, n_components)
         Map of the same rows.
     clusters : array-like of shape (n,)
@@ -229,8 +229,8 @@ def arrangement(
     Returns
     -------
     Arrangement
-        With ``verdict`` ("yes", "no" or "cannot tell"), ``p``, ``correlation`` and ``reason``. Below 5 clusters nothing
-        can be told, and below 8 no alarm is raised.
+        With ``verdict`` ("yes", "no" or "cannot tell"), ``p``, ``correlation`` and ``reason``. With fewer than 5
+        clusters the verdict is "cannot tell", and with fewer than 8 no alarm is raised.
 
     Examples
     --------

@@ -1,11 +1,11 @@
 """What two maps have in common and where they differ: `manifolia.compare`.
 
-The second map is laid over the first by the rows that both have, whichever group has moved (`manifolia.align`). Then it
-is asked of each row how far it is from where it was and which of its neighbours it kept, of each cluster what became of
-it (`manifolia.trust.changes`), and of the maps how much of their structure they share.
+The second map is laid over the first by the rows that both have, whichever group has moved (`manifolia.align`). The
+comparison then says how far each row is from where it was and which of its neighbours it kept, what became of each
+cluster (`manifolia.trust.changes`), and how much structure the maps share.
 
-Two runs of one method differ too. What is beyond that cannot be told from two maps: `seeds` takes further maps of the
-first one's rows, by the same method and with other seeds, and what these show among themselves is not reported.
+Two runs of one method differ, too. Two maps alone cannot show what goes beyond that: `seeds` takes further maps of the
+first one's rows, by the same method with other seeds, and differences that occur among these are not reported.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ from manifolia.trust.clusters import NOISE, Clusters, find_clusters
 from manifolia.trust.diagnosis import plain, records
 from manifolia.trust.words import share_of
 
-_NEIGHBORS = 15  # of a row, of which it is counted how many it keeps
+_NEIGHBORS = 15  # neighbours of a row, of which the kept ones are counted
 _SAMPLE = 5_000  # rows by which structure is measured
 _FEWEST = 5  # shared rows
 _MOST_FINDINGS = 6
 _NAMED = 3
-_CLEAR = 2.6  # standard errors from which one map is said to show more
+_CLEAR = 2.6  # standard errors beyond which one map is said to show more
 _SLACK = 0.02  # of AUC, besides
 _ABOVE = 1.1  # times what further seeds show, from which a change is said
 
 
 class _Taken(NamedTuple):
-    """A map as it is compared."""
+    """A map in the form in which it is compared."""
 
     Y: FloatArray
-    names: Array | None  # (n,): what the rows are called; None where they are numbered
+    names: Array | None  # (n,): names of the rows; None if they are numbered
     known: Any  # what a model keeps of its rows
 
 
@@ -63,8 +63,8 @@ class Comparison:
         One row per row that both maps have: ``a`` and ``b`` (its number in each), ``moved`` (from where it was, in
         local radii: the distance to its fifteenth nearest row in the first map), ``kept`` (share of its 15 nearest rows
         in the first map that are among its 15 nearest in the second), ``cluster_a`` and ``cluster_b`` (−1 for none),
-        and with data ``kept_of_data_a`` and ``kept_of_data_b``. The index is the names of the rows, where they have
-        some.
+        and with data ``kept_of_data_a`` and ``kept_of_data_b``. The index holds the names of the rows, if they have
+        any.
     clusters : DataFrame
         What became of each cluster: ``change`` ("stayed", "moved", "split", "merged", "appeared" or "vanished"),
         ``clusters_a`` and ``clusters_b`` (its names in each map), ``n_rows``, ``evidence``, ``reason``, and ``codes_a``
@@ -129,24 +129,26 @@ def compare(
     random_state: RandomState = 0,
     n_jobs: int | None = None,
 ) -> Comparison:
-    """Tell what two maps have in common and where they differ, row by row, cluster by cluster and as a whole.
+    """Say what two maps have in common and where they differ, row by row, cluster by cluster and as a whole.
 
     Parameters
     ----------
     a : estimator, Run, DataFrame or array-like of shape (n_a, n_components)
         The first map: a fitted model, a run, or coordinates.
     b : estimator, Run, DataFrame or array-like of shape (n_b, n_components)
-        The second map, by another method or of other rows.
+        The second map: by another method, or of other rows.
     X : array-like of shape (n_a, d), default=None
-        Rows of the first map, numbers without gaps: then it is said which of their neighbours each map keeps.
+        Rows of the first map, numbers without missing values: then the comparison says which of their neighbours each
+        map keeps.
     y : array-like of shape (n_a,), default=None
-        Target of these rows: then it is said how well each map shows it, and clusters are named by their classes.
+        Target of these rows: then the comparison says how well each map shows it, and clusters are named after their
+        classes.
     key : pair of array-like, default=None
-        Names of the rows of each map, by which rows are the same. None: the index of frames and runs; what models know
-        of their rows; or the order, if there are as many rows.
+        Names of the rows of each map, by which rows are matched. None: the index of frames and runs; what models know
+        about their rows; or the order, if both have the same number of rows.
     seeds : sequence of maps, default=()
-        Maps of the rows of `a` by the same method with other seeds. What differs as much between these and `a` is not
-        reported.
+        Maps of the rows of `a` by the same method with other seeds. Differences that also occur between these and `a`
+        are not reported.
     random_state : int, RandomState, Generator or None, default=0
         Draws the rows by which structure is measured if there are more than 5,000.
     n_jobs : int or None, default=None
@@ -229,7 +231,7 @@ def compare(
 
 
 class _Pair:
-    """Two maps, the rows that they share, and the clusters that one sees in each."""
+    """Two maps, the rows that they share, and the clusters visible in each."""
 
     def __init__(self, Y_a: FloatArray, Y_b: FloatArray, rows_a: IntArray, rows_b: IntArray) -> None:
         self.rows_a, self.rows_b = rows_a, rows_b
@@ -335,7 +337,7 @@ def _checked(X: ArrayLike | None, y: ArrayLike | None, n: int) -> tuple[FloatArr
 
 
 def _add_data_neighbors(table: pd.DataFrame, pair: _Pair, data: FloatArray) -> None:
-    """Tell of each row how many of its nearest rows in the data each map keeps near."""
+    """Count for each row how many of its nearest rows in the data each map keeps near."""
     k = min(_NEIGHBORS, len(data) - 1)
     near = nearest(data, k).indices
     for side, Y in (("a", pair.first), ("b", pair.second)):
@@ -384,7 +386,7 @@ def _over(target: Array | None, pair: _Pair) -> Array | None:
 
 
 def _titles(clusters: Clusters, Y: FloatArray, target: Array | None) -> list[str]:
-    """Call clusters by the class that most of their rows have; else by where they lie."""
+    """Name clusters after the class that most of their rows have, otherwise after where they lie."""
     middle, titles = np.median(Y, axis=0), []
     for code in range(len(clusters.names)):
         rows = np.flatnonzero(clusters.codes == code)
@@ -420,7 +422,7 @@ def _findings(
     about: dict[str, Any], changes: list[Change], titles: tuple[list[str], list[str]], table: pd.DataFrame,
     noisy: list[float],
 ) -> list[Finding]:  # fmt: skip
-    """Say what there is to say, in at most six sentences; the changes of one kind in one."""
+    """Say what there is to say in at most six sentences; changes of the same kind share one."""
     found = [_of_rows(about, table, noisy)]
     for word in ("split", "merged", "vanished", "appeared", MOVED):
         own = [change for change in changes if change.word == word]

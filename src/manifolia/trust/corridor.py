@@ -1,8 +1,8 @@
-"""Rows along the way from one cluster of a map to another, and whether they make a single hump.
+"""Rows along the way from one cluster of a map to another, and whether they form a single hump.
 
 The dip is the least distance between a sample's distribution function and one with a single mode (Hartigan and Hartigan
 1985, `manifolia.kernels.dip`). The least favourable distribution with one mode is the uniform one, so p is the share of
-uniform samples of that size with a larger dip, from a table of our own (``reproduce/diagnose/dip_table.py``).
+uniform samples of that size with a larger dip, from our own table (``reproduce/diagnose/dip_table.py``).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Dip(NamedTuple):
 
 
 def dip_test(sample: FloatArray) -> Dip:
-    """Ask whether a sample has more than one mode; p is NaN below 4 values."""
+    """Test whether a sample has more than one mode; p is NaN for fewer than 4 values."""
     from manifolia.kernels.dip import dip
 
     x, counts = np.unique(np.asarray(sample, dtype=np.float64), return_counts=True)
@@ -71,7 +71,7 @@ class Way(NamedTuple):
 
 
 def fewer_columns(X: FloatArray, seed: int) -> FloatArray:
-    """Principal axes in place of very many columns."""
+    """Principal axes instead of very many columns."""
     if X.shape[1] <= _MOST_COLUMNS or len(X) <= _MOST_COLUMNS:
         return X
     from sklearn.decomposition import PCA
@@ -86,7 +86,7 @@ def measure_way(
     groups: IntArray | None,
     generator: np.random.Generator,
 ) -> Way | None:
-    """Measure rows along the way between two clusters, each by a direction that another half gave."""
+    """Measure rows along the way between two clusters, each by a direction found from the other half."""
     from sklearn.covariance import ledoit_wolf
 
     rows, side = np.concatenate(members), np.repeat([0, 1], [len(own) for own in members])
@@ -181,7 +181,7 @@ def single_hump(way: Way, groups: IntArray | None, generator: np.random.Generato
 def hump_between(
     X: FloatArray, first: IntArray, second: IntArray, groups: IntArray | None, random_state: RandomState
 ) -> float:
-    """p of a single hump along the way between some rows and others; 1 where there is no way."""
+    """p of a single hump along the way between some rows and others; 1 if there is no way."""
     generator = as_generator(random_state)
     others = np.setdiff1d(np.arange(len(X)), np.concatenate([first, second]))
     way = measure_way(X, [first, second], others, groups, generator)

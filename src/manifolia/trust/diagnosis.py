@@ -48,7 +48,7 @@ COLUMNS = {
 
 @dataclass(frozen=True, eq=False)
 class Diagnosis:
-    """What a map may be trusted for; `manifolia.diagnose` makes one.
+    """How far a map can be trusted; `manifolia.diagnose` makes one.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class Diagnosis:
         formula).
     clusters : DataFrame
         One row per cluster: ``cluster``, ``name``, ``n_rows``, ``size_verdict`` ("as in the data", "stretched",
-        "squeezed" or "cannot tell"), ``stretch``, ``share_solid``, ``size_reason`` and ``islands`` (of which it was
-        joined, because one sees no gap between them in the map; 1 for clusters that were given) and ``region`` (name of
-        the region that it shows; empty if none).
+        "squeezed" or "cannot tell"), ``stretch``, ``share_solid``, ``size_reason`` and ``islands`` (how many were
+        joined, because the map shows no gap between them; 1 for clusters that were given) and ``region`` (name of the
+        region that it shows; empty if none).
     gaps : DataFrame
         One row per pair of neighbouring clusters: ``a`` and ``b`` (names), ``verdict`` ("in the data", "made by the
         map" or "cannot tell"), ``ratio`` (links of nearest rows across the gap, for each through the middle of a
@@ -74,9 +74,9 @@ class Diagnosis:
     map : dict
         ``earned`` ("earned", "partly", "not earned", "cannot tell"; None without a target), ``earned_p``, ``shown``,
         ``learned``, ``learned_little``, ``earned_reason``, ``arrangement`` ("yes", "no" or "cannot tell"),
-        ``arrangement_p``, ``arrangement_reason``, ``share_solid``, ``level`` and ``n_judged``; of maps that were made
-        again ``n_refits``, ``solid_in_all`` (share of the rows that are solid in all of them), ``failed_refits`` (why
-        some could not be made) and ``nulls`` ("labels" and "columns": what the map and shuffled ones show).
+        ``arrangement_p``, ``arrangement_reason``, ``share_solid``, ``level`` and ``n_judged``; about maps that were
+        made again, ``n_refits``, ``solid_in_all`` (share of the rows that are solid in all of them), ``failed_refits``
+        (why some could not be made) and ``nulls`` ("labels" and "columns": what the map and shuffled ones show).
     findings : list
         At most five records with ``text``, ``rows`` and ``columns``, the worst first.
     Y : ndarray of shape (n, n_components)
@@ -84,16 +84,17 @@ class Diagnosis:
     labels : ndarray of shape (n,)
         Cluster of each row, as in ``clusters``; −1 is none, or a row that was not judged.
     densities : ndarray of shape (n_gaps, 24)
-        Rows along the way across each gap, from half a way before the centre of ``a`` to half a way behind that of
-        ``b``.
+        Rows along the way across each gap, from half the distance before the centre of ``a`` to half of it beyond that
+        of ``b``.
     other_places : ndarray of shape (n_refits, n, n_components)
-        Where the rows lie in maps of halves of them, each turned onto this one; NaN where they do not.
+        Where the rows lie in maps of halves of them, each rotated onto this one; NaN where they do not.
     region_labels : ndarray of shape (n,)
         The innermost region of each row, as in ``regions``; −1 is none.
     regions : DataFrame
-        Empty at level "quick"; else one row per region, a cluster of the data that returns in halves of it: ``region``,
-        ``name`` (the columns that tell it from the rest, such as "proline high, hue low"), ``n_rows``, ``level`` (0 to
-        2, the number of regions around it), ``parent`` (−1 is none) and ``returned`` (share of the halves).
+        Empty at level "quick"; otherwise one row per region, a cluster of the data that returns in halves of it:
+        ``region``, ``name`` (the columns that set it apart from the rest, such as "proline high, hue low"), ``n_rows``,
+        ``level`` (0 to 2, the number of regions around it), ``parent`` (−1 is none) and ``returned`` (share of the
+        halves).
 
     Examples
     --------
@@ -182,7 +183,7 @@ class Diagnosis:
         Parameters
         ----------
         n : int, default=10
-            How many at most.
+            Maximum number.
 
         Returns
         -------
@@ -265,7 +266,7 @@ class Diagnosis:
 
 
 def frame_of(table: str, lines: Sequence[tuple[object, ...]]) -> pd.DataFrame:
-    """A table of a diagnosis, which may have no lines."""
+    """A table of a diagnosis, which may be empty."""
     names = list(COLUMNS[table])
     return pd.DataFrame(lines, columns=names) if lines else pd.DataFrame({name: [] for name in names})
 

@@ -1,4 +1,4 @@
-"""Do new rows come from where the rows of a map came from? `manifolia.drift` asks it of a batch, with one answer.
+"""Do new rows come from the same source as the rows of a map? `manifolia.drift` answers this for a batch.
 
 Three kinds of evidence, each a set of tests whose chances are shared out beforehand, so that an alarm where nothing has
 changed has a chance of at most α (Bonferroni's bound with weights):
@@ -15,8 +15,8 @@ target   1/4    unknown classes, against how often the map's own rows are the on
                 (chi-squared), or numbers (Kolmogorov and Smirnov); errors of the model, against those out of bag
 =======  =====  ====================================================================================================
 
-What is known of one row at a time (its place, its novelty) takes no part in the verdict: rows of the fit were placed by
-the trees that left them out, new ones by all, and the two differ a little where nothing else does.
+What is known about single rows (place, novelty) takes no part in the verdict: rows of the fit were placed by the trees
+that left them out, new ones by all, and the two differ a little even if nothing else does.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _DENSE_CELLS = 50_000_000
 
 @dataclass(frozen=True, eq=False)
 class Drift:
-    """Whether a batch of new rows comes from where the rows of a map came from; `manifolia.drift` makes one.
+    """Whether a batch of new rows comes from the same source as the rows of a map; `manifolia.drift` makes one.
 
     Attributes
     ----------
     alarm : bool
-        Whether it is said that they do not.
+        Whether the verdict is that it does not.
     p_value : float
-        Chance of evidence as strong if they do, corrected for the number of tests.
+        Chance of evidence as strong if it does, corrected for the number of tests.
     columns : DataFrame
         One row per column, the clearest first: ``column``, ``p_value`` (corrected), ``shift`` (of its mean, in standard
         deviations of the rows of the map), ``missing_before``, ``missing_now``, ``unknown`` (rows with a level that the
@@ -73,10 +73,10 @@ class Drift:
         One row per new row: its place, ``novelty`` and ``foreign`` (whether it is unlike all rows of the map), and
         ``region`` (number of the part of the map that it lies in).
     region : dict
-        The part of the map that has most rows too many: ``middle``, ``n_now`` and ``expected``.
+        The part of the map with the largest excess of rows: ``middle``, ``n_now`` and ``expected``.
     tests : dict
-        p-value of each kind of evidence, before the correction: ``columns``, ``joint``, ``target``; None where it was
-        not asked.
+        p-value of each kind of evidence, before the correction: ``columns``, ``joint``, ``target``; None if it was not
+        tested.
     findings : list
         At most six records with ``text``, ``rows`` and ``columns``; the verdict first.
     """
@@ -124,24 +124,24 @@ def drift(
     random_state: RandomState = 0,
     n_jobs: int | None = None,
 ) -> Drift:
-    """Tell whether new rows come from where the rows of a map came from, and if not, what has changed.
+    """Test whether new rows come from the same source as the rows of a map, and if not, say what has changed.
 
     Parameters
     ----------
     model : estimator or Run
         A fitted map, a pipeline that ends in one, or a run that kept its rows.
     X_new : array-like, sparse matrix or DataFrame of shape (m, d)
-        The batch, at least five rows. They are believed to be drawn independently: rows that belong together, such as
-        those of one patient, raise alarms by themselves.
+        The batch, at least five rows. They are assumed to be drawn independently: rows that belong together, such as
+        those of one patient, raise alarms for that reason alone.
     y_new : array-like of shape (m,), default=None
         Their targets: then unknown classes, other shares of classes and more errors are part of the verdict.
     X : array-like of shape (n, d), default=None
-        Rows of the map, as ``fit`` got them. None: those that the model holds; a forest's map that was read from a file
-        holds none.
+        Rows of the map, as passed to ``fit``. None: those that the model holds; a forest's map that was read from a
+        file holds none.
     y : array-like of shape (n,), default=None
         Their targets; None: those that the model holds.
     alpha : float, default=0.05
-        Chance of an alarm where nothing has changed, at most.
+        Maximum chance of an alarm if nothing has changed.
     random_state : int, RandomState, Generator or None, default=0
         Draws the rows that are compared if there are more than 5,000, and the halves of the joint test.
     n_jobs : int or None, default=None
@@ -333,7 +333,7 @@ def _hits(y: Array, guessed: Array, *, is_classes: bool) -> FloatArray:
 
 
 def _on_the_map(method: Any, card: Any, now: Any) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Place the batch, and find the part of the map that has most rows too many."""
+    """Place the batch, and find the part of the map with the largest excess of rows."""
     if not card.places:
         return pd.DataFrame(index=range(now.shape[0])), {}
     Y = np.asarray(method.transform(now), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Did the target earn this map? What the map shows of it against what can be learned of it on rows left out.
+"""Did the target earn this map? What the map shows of it against what can be learned about it on held-out rows.
 
 Two faults are told apart. *No signal*: the best guesses about rows that were left out agree with the target no better
 than with a shuffled copy of it; then whatever a map shows of the target is not in the data. *Excess*: there is signal,
@@ -8,16 +8,16 @@ and the map shows more of the target than was learned,
 
 shown_i being whether the vote of row i's 10 map neighbours is right and learned_i whether the best of three held-out
 predictors is. For numbers, shown and learned are squared errors in units of the target's variance, with their sign
-changed. Then the target is partly earned: some of what one sees was learned. Only where that is less than a tenth of
-what is shown, both counted beyond chance, it is not earned.
+changed. Then the target is partly earned: some of what is visible was learned. Only if that is less than a tenth of
+what is shown, both counted beyond chance, is it not earned.
 
-Agreement rather than accuracy is tested, with votes divided by the share of each class: where one class is frequent, a
-rule that helps may still be right less often than always guessing that class. The test compares the number of right
-guesses with its mean and variance over permutations of the target (Hoeffding 1951). Rows of a group are not independent
-of one another, so with groups the sums of groups are compared. Nor are guesses: where row i is guessed from row j, row
-j is often guessed from row i, and one agreement is counted twice. The sum is then a symmetric quadratic form in the
-target, of which the variance is twice that of independent terms; so it is taken to be that. (Standard deviations of
-the statistic over shuffled targets, in units of the plain one: 0.9 to 1.5 on five tables.)
+Agreement rather than accuracy is tested, with votes divided by the share of each class: if one class is frequent, a
+useful rule may still be right less often than always guessing that class. The test compares the number of right guesses
+with its mean and variance over permutations of the target (Hoeffding 1951). Rows of a group are not independent of one
+another, so with groups the sums of groups are compared. Nor are guesses: where row i is guessed from row j, row j is
+often guessed from row i, and one agreement is counted twice. The sum is then a symmetric quadratic form in the target,
+of which the variance is twice that of independent terms; so it is taken to be that. (Standard deviations of the
+statistic over shuffled targets, in units of the plain one: 0.9 to 1.5 on five tables.)
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from manifolia.trust.held_out import HeldOut, by_forest, by_linear_rule, by_neig
 K_VOTE = 10  #: Neighbours in the map that vote.
 FEWEST = 60  #: Rows, or groups, below which nothing is said.
 _EXCESS = 0.05  # of what is shown beyond what was learned
-_SURE, _DOUBT = 2.6, 1.64  # standard errors from which an excess is called, and from which it cannot be told
+_SURE, _DOUBT = 2.6, 1.64  # standard errors beyond which an excess is reported, or "cannot tell"
 _SEEN = 0.65  # agreement beyond chance, as a share of what is possible, that the test must be able to see
 _POWER = 0.84  # standard errors for seeing it in four cases of five
 _TWICE = np.sqrt(2.0)  # standard deviation where every agreement is counted twice
@@ -54,14 +54,14 @@ class Signal(NamedTuple):
     verdict: str  # "earned", "partly", "not earned" or "cannot tell"
     p: float  # Chance that a target without any signal is guessed as well
     shown: float  # Accuracy, or R², of the vote of neighbours in the map
-    learned: float  # The same of the best of the guesses about rows that were left out
+    learned: float  # The same for the best of the guesses about held-out rows
     reason: str  # Why, in one sentence
     classes: Mapping[Any, str]  # Class to its verdict, where it differs from "earned"
     little: bool = False  # Whether what was learned is next to nothing, though more than chance
 
 
 class Evidence(NamedTuple):
-    """What is compared: the target, what the map says of it, and what was learned of it."""
+    """What is compared: the target, what the map says about it, and what was learned about it."""
 
     y: Array  # (n,): class codes, or numbers
     names: Sequence[Any]  # Names of the classes; none for numbers
@@ -82,12 +82,12 @@ def signal(
     random_state: RandomState = None,
     n_jobs: int | None = None,
 ) -> Signal:
-    """Tell whether a target earned the map that shows it.
+    """Judge whether a target earned the map that shows it.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Data, on the scale by which its rows are to be compared.
+        Data, on the scale on which its rows are to be compared.
     Y : array-like of shape (n, n_components)
         Map of the same rows.
     y : array-like of shape (n,)
@@ -160,7 +160,7 @@ def check_alpha(alpha: float) -> None:
 
 
 def judge_signal(evidence: Evidence, alpha: float) -> Signal:
-    """Weigh what a map shows of a target against what was learned of it."""
+    """Weigh what a map shows of a target against what was learned about it."""
     y, n_classes = evidence.y, len(evidence.names)
     n = n_units(evidence.groups, len(y))
     units = "rows" if evidence.groups is None else "groups"
@@ -289,7 +289,7 @@ def _tail(z: float) -> float:
 
 
 def _could_see(y: Array, n_classes: int, n: int, level: float) -> bool:
-    """Tell whether the test would probably see guesses that are two thirds of the way from chance to truth."""
+    """Return whether the test would probably see guesses that are two thirds of the way from chance to truth."""
     from scipy.stats import norm
 
     needed = (norm.isf(level) + _POWER) * _TWICE

@@ -1,7 +1,7 @@
-"""All questions that need no refit, asked of one map: `manifolia.diagnose`.
+"""All questions about one map that need no refit: `manifolia.diagnose`.
 
-`diagnose` reads what users hand over into a `Case`; `examine` judges it. The page and the command line make a case of
-what they know already and call `examine` too, so that everyone hears the same.
+`diagnose` reads what users pass into a `Case`; `examine` judges it. The page and the command line make a case from what
+they already know and also call `examine`, so that all give the same answers.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def diagnose(
     verbose: bool = False,
     callback: Callback = None,
 ) -> Diagnosis:
-    """Tell what a map may be trusted for: its target, its rows, the sizes and the arrangement of its clusters.
+    """Say how far a map can be trusted: its target, its rows, the sizes and the arrangement of its clusters.
 
     Parameters
     ----------
@@ -97,12 +97,13 @@ def diagnose(
         A fitted estimator with ``embedding_``, or a pipeline that ends in one; or the coordinates of a map from
         anywhere.
     X : array-like, sparse matrix or DataFrame of shape (n, d)
-        The rows of the map. With coordinates: numbers without gaps, on the scale by which rows are to be compared.
+        The rows of the map. With coordinates: numbers without missing values, on the scale on which rows are to be
+        compared.
     y : array-like of shape (n,), default=None
         Target, classes or numbers; rows whose label is missing do not count. None: nothing is said about earning.
     clusters : array-like of shape (n,), str or "auto", default="auto"
-        Labels of clusters; or the name of a column of `X`; or ``"auto"``, what HDBSCAN finds in the map, where rows
-        between the clusters belong to none.
+        Labels of clusters; or the name of a column of `X`; or ``"auto"``: what HDBSCAN finds in the map, with rows
+        between the clusters in none.
     groups : array-like of shape (n,), default=None
         Labels of rows that belong together, such as one patient's: they are drawn and held out together, and a row is
         judged by rows of other groups. None: those that the model was fitted with, if any.
@@ -111,16 +112,16 @@ def diagnose(
         shuffled target, if the map has one, and 20 of shuffled columns.
     refit : callable, default=None
         Makes these maps: called with rows, their target (or None) and a seed, it returns a fitted estimator, or the
-        coordinates of the rows that it was given. None fits a copy of the model, on columns as they were prepared.
+        coordinates of the rows that it was given. None fits a copy of the model, on the columns as they were prepared.
     keep : str or path, default=None
-        Folder in which each of these maps is kept, so that a call that was interrupted goes on there.
+        Folder in which each of these maps is kept, so that an interrupted call resumes there.
     alpha : float, default=0.05
-        Level of the tests. A place, a target or an arrangement is trusted if chance would do as well with a
-        probability of at most a fifth of this, and an alarm is raised if it would with more than half of this;
-        between the two it cannot be told.
+        Level of the tests. A place, a target or an arrangement is trusted if chance would do as well with a probability
+        of at most a fifth of this, and an alarm is raised if that probability is more than half of this; between the
+        two the verdict is "cannot tell".
     sample : int or None, default=5000
-        Rows that are judged, if there are more: drawn at random, by whole groups, and compared with one another. None:
-        all.
+        Number of rows that are judged, if there are more: drawn at random, as whole groups, and compared with one
+        another. None: all.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the sample, the forest, the folds and the bootstrap. The same seed gives the same bits for any `n_jobs`.
     n_jobs : int or None, default=None
@@ -181,7 +182,7 @@ def diagnose(
 
 
 def check_level(level: str, case: Case) -> None:
-    """Refuse a level that needs maps which cannot be made."""
+    """Refuse a level that needs maps that cannot be made."""
     check_option(level, "level", LEVELS)
     if level == "quick":
         return
@@ -312,7 +313,7 @@ def examine(
 
 
 def _side_of(part: Case, plain: FloatArray, case: Case, judged: IntArray) -> tuple[Side, str]:
-    """What the places of rows are compared with, and how that is called."""
+    """What the places of rows are compared with, and its name."""
     held = case.forest
     if held is None:
         return data_space(plain, part.metric), "in the data"
@@ -384,7 +385,7 @@ def _signal(
 
 
 def _guide_votes(case: Case, names: list[str], rows: IntArray) -> list[HeldOut]:
-    """What the model that placed the rows says of those that it was not trained on, where it is not the forest."""
+    """What the model that placed the rows predicts for those that it was not trained on, if it is not the forest."""
     guide = case.guide
     if guide is None or not guide.one_output:
         return []
@@ -400,7 +401,7 @@ def _guide_votes(case: Case, names: list[str], rows: IntArray) -> list[HeldOut]:
 
 
 def _own_votes(case: Case, whole: Array, n_classes: int, rows: IntArray) -> HeldOut | None:
-    """What the map's own trees say of rows that they left out; None where there are none, or it has no target."""
+    """What the map's own trees predict for rows that they left out; None if there are none, or no target."""
     held = case.forest
     if held is None or not held.table.bootstrap or held.contrast_seed is not None:
         return None

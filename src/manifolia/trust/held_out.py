@@ -1,7 +1,7 @@
-"""What can be learned of a target on rows that were left out: by a forest, by neighbours, by a linear rule.
+"""What can be learned about a target on held-out rows: by a forest, by neighbours, by a linear rule.
 
-None of the three has seen the row that it is asked about, nor another of its group. The best of them is what a map may
-show of the target; a single one would take its own weakness for a fault of the map.
+None of the three has seen the row that it is asked about, nor another one of its group. The best of them is what a map
+may show of the target; a single one would mistake its own weakness for a fault of the map.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _TREES = 100
 _ROWS_PER_TREE = 2000  # of a larger table each tree draws this many
 _COLUMNS_PER_SPLIT = 40  # at most, where the target is numbers: a third of all, as usual, takes too long of wide tables
 _AHEAD = 1e-9  # of a vote, for the winner of several classes with equally many
-_MOST_COLUMNS = 600  # beyond which a linear rule would take longer than all the rest
+_MOST_COLUMNS = 600  # beyond this a linear rule would take longer than all the rest
 _MOST_WORK = 2e8  # rows that a linear rule learns from, times the square of the columns
 
 
 class HeldOut(NamedTuple):
-    """What one way of learning says of rows that it has not seen."""
+    """What one way of learning predicts for rows that it has not seen."""
 
     name: str  # In a sentence
     said: FloatArray  # (n, n_classes): its votes, in each row summing to 1; or (n, 1): the number that it expects
@@ -55,7 +55,7 @@ def votes_of(near: IntArray, y: Array, n_classes: int) -> FloatArray:
 def by_forest(
     rows: Any, y: Array, n_classes: int, *, groups: IntArray | None = None, random_state: RandomState = None
 ) -> HeldOut:
-    """Ask the trees of a small forest that left a row, or its group, out of their bag."""
+    """Ask the trees of a small forest for which a row, or its group, is out of bag."""
     n = len(y)
     task = "classification" if n_classes else "regression"
     target = Target(y, np.ones(n, dtype=bool), task)
@@ -85,7 +85,7 @@ def by_neighbors(near: IntArray, y: Array, n_classes: int) -> HeldOut:
 def by_linear_rule(
     X: FloatArray, y: Array, n_classes: int, *, groups: IntArray | None = None, random_state: RandomState = None
 ) -> HeldOut | None:
-    """Ask the linear model that may guide a map, of the other folds; None where that takes long or cannot be had."""
+    """Ask the linear model that may guide a map, trained on the other folds; None if that is slow or impossible."""
     n, d = X.shape
     if d > _MOST_COLUMNS or is_sparse(X):
         return None

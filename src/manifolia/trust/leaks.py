@@ -1,8 +1,8 @@
-"""Does one column alone tell the target? Then it may be a copy of it, or only be known after it.
+"""Does one column alone predict the target? Then it may be a copy of it, or only be known after it.
 
-A column with few different values is cut by value, another into runs of neighbouring values. Each row is guessed by the
-other rows of its piece: their most frequent class, or their mean. A column tells the target if that leaves at most a
-fiftieth of the rows wrong and a tenth of what guessing blindly leaves, or at most a fiftieth of the variance.
+A column with few different values is cut by value, any other into runs of adjacent values. Each row is guessed from the
+other rows of its piece: their most frequent class, or their mean. A column predicts the target if that leaves at most a
+fiftieth of the rows wrong and a tenth of what blind guessing leaves, or at most a fiftieth of the variance.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ _PER_PIECE = 8  # rows of a piece of another
 _MOST_WRONG = 0.02
 _OF_BLIND = 0.1
 _FEWEST = 30
-_SCREENED = 1000  # rows on which columns are looked at first
+_SCREENED = 1000  # rows on which columns are first examined
 _WORTH_A_LOOK = 0.9  # of what they tell there
 
 
 class Leak(NamedTuple):
-    """A column that tells the target alone."""
+    """A column that predicts the target on its own."""
 
     column: str
     score: float  # Share of rows that it guesses right, or of the variance that it explains
 
 
 def telling_columns(columns: Iterable[tuple[str, Array]], y: Array, *, classes: bool) -> list[Leak]:
-    """Find the columns that tell a target alone, the most telling first."""
+    """Find the columns that predict a target on their own, the best first."""
     known = ~pd.isna(y)
     if known.sum() < _FEWEST:
         return []
@@ -42,7 +42,7 @@ def telling_columns(columns: Iterable[tuple[str, Array]], y: Array, *, classes: 
     least = 1.0 - _MOST_WRONG
     if classes:
         least = max(least, 1.0 - _OF_BLIND * (1.0 - np.bincount(target).max() / len(target)))
-    some = np.arange(0, len(target), max(1, len(target) // _SCREENED))  # of a wide table most columns tell nothing
+    some = np.arange(0, len(target), max(1, len(target) // _SCREENED))  # most columns of a wide table predict nothing
     found = []
     for name, values in columns:
         column = pd.Series(values)[known].reset_index(drop=True)
@@ -55,15 +55,15 @@ def telling_columns(columns: Iterable[tuple[str, Array]], y: Array, *, classes: 
 
 
 def _score(column: pd.Series, target: Array, *, classes: bool) -> float:
-    """How well a column alone tells a target."""
+    """How well a single column predicts a target."""
     pieces = _pieces(column)
     return 0.0 if pieces is None else _told(pieces, target, classes=classes)
 
 
 def _pieces(column: pd.Series) -> IntArray | None:
-    """Cut a column into pieces of rows with the same, or neighbouring, values; None where that tells nothing."""
+    """Cut a column into pieces of rows with the same, or adjacent, values; None if that is uninformative."""
     codes, different = pd.factorize(column, use_na_sentinel=False)
-    few = min(_MOST_VALUES, len(column) / _PER_PIECE)  # a few rows that repeat one another tell nothing by agreeing
+    few = min(_MOST_VALUES, len(column) / _PER_PIECE)  # a few rows that repeat one another prove nothing by agreeing
     if len(different) <= few or not pd.api.types.is_numeric_dtype(column.dtype):
         return codes.astype(np.int64) if 1 < len(different) <= len(column) / 2 else None
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)

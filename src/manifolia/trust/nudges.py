@@ -1,13 +1,13 @@
 """How far does a small change of a row move it? For maps whose places come from a formula.
 
-Of row x, with its ten nearest rows in the data: v_1, v_2 and v_3 are the first principal directions of these eleven
+For row x with its ten nearest rows in the data, v_1, v_2 and v_3 are the first principal directions of these eleven
 rows, h is half the distance to the fifth of them, and r the third smallest of the ten distances from its place in the
 map to theirs. With the formula f,
 
     sensitivity = max over a of max(|f(x + h v_a) − f(x)|, |f(x − h v_a) − f(x)|) / r.
 
 A linear map has about 1 at most, whatever it projects away. Where the map tears, the row's neighbours are on both sides
-of the tear: r belongs to those on its own, and a step that crosses it goes many r.
+of the tear: r belongs to those on its own side, and a step that crosses it covers many r.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _DIRECTIONS = 3
 
 
 def sensitivity(model: Any, X: ArrayLike) -> FloatArray:
-    """Tell how far each row moves in a map, at most, for a small change of the row.
+    """Measure the farthest that each row moves in a map under a small change of the row.
 
     Parameters
     ----------

@@ -12,8 +12,8 @@ The torn share of a row is the share of its k data neighbours that are beyond ra
 r-th of them counting 1/√r: a tear is beside a row if its nearest are beyond it. (Precision at recall 0.8 on torn
 Swiss rolls, if the truth is about 5, 10, 15 or 20 neighbours on the sheet: 0.78, 0.92, 0.98, 0.90; if all count the
 same, 0.56, 0.79, 0.99, 0.86.) Two dimensions cannot hold every neighbourhood: of data with many of them each row has
-some neighbours far away, in any map. So a row is torn from 0.25 plus what is usual in its map on, twice the upper
-quartile of all torn shares. The tear of a Swiss roll is where it was: there the quartile is 0.
+some neighbours far away, in any map. So a row is torn above 0.25 plus what is usual in its map, which is twice the
+upper quartile of all torn shares. The tear of a Swiss roll is where it was: there the quartile is 0.
 
 Rows at the same distance as the last neighbour are neighbours too, so that a table with many equal rows is not judged
 by the order of its rows: k and K are then the numbers of neighbours that there really are.
@@ -47,7 +47,7 @@ N_LISTED = 10  #: Neighbours of each row that are listed, for votes.
 
 
 class RowPlaces(NamedTuple):
-    """How many neighbours each row keeps, beside what chance would keep."""
+    """How many neighbours each row keeps, compared with what chance would keep."""
 
     p: FloatArray  # (n,): chance that a random place keeps as many, the worse of both ways
     hits: IntArray  # (n,): neighbours in the map that are neighbours in the data
@@ -70,7 +70,7 @@ class Compared(NamedTuple):
 
 
 def resolve_k(n_rows: int, k: int = K_NEAREST) -> int:
-    """How many neighbours are looked at among this many rows: fewer in small tables."""
+    """Number of neighbours to use for this many rows: fewer in small tables."""
     return max(1, min(k, n_rows // _ROWS_PER_NEIGHBOR))
 
 
@@ -88,7 +88,7 @@ def row_places(
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Data, on the scale by which its rows are to be compared.
+        Data, on the scale on which its rows are to be compared.
     Y : array-like of shape (n, n_components)
         Map of the same rows.
     k : int, default=15
@@ -138,7 +138,7 @@ def torn_share(
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Data, on the scale by which its rows are to be compared.
+        Data, on the scale on which its rows are to be compared.
     Y : array-like of shape (n, n_components)
         Map of the same rows.
     k : int, default=15
@@ -153,7 +153,7 @@ def torn_share(
     Returns
     -------
     ndarray of shape (n,)
-        Between 0 and 1; `manifolia.diagnose` calls a row torn from 0.25 plus what is usual in the map on.
+        Between 0 and 1; `manifolia.diagnose` calls a row torn above 0.25 plus what is usual in the map.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def _torn(keys: FloatArray, least: FloatArray, near: BoolArray, away: BoolArray)
 
 
 def _nearest(keys: FloatArray, k: int) -> IntArray:
-    """Columns of the k least keys of each row, least first, and by number where they are equal."""
+    """Columns of the k smallest keys of each row, smallest first, and by number if they are equal."""
     some = np.sort(np.argpartition(keys, k - 1, axis=1)[:, :k], axis=1)
     order = np.argsort(np.take_along_axis(keys, some, 1), axis=1, kind="stable")
     return np.take_along_axis(some, order, 1)

@@ -1,4 +1,4 @@
-"""Would another run look the same? Maps of halves of the rows, and of data in which there is nothing to see.
+"""Would another run look the same? Maps of halves of the rows, and of data without any structure.
 
 Halves are drawn without replacement, since a row that is drawn twice is its own nearest neighbour; five times the rows
 are dealt into two halves, by whole groups, or class by class. A map is made of each half, and the other rows are placed
@@ -8,7 +8,7 @@ in it. Of the map of half b and row i, with its ten nearest rows N_i in the data
     s_i = log mean_b r_ib,
 
 and row i is restless if s_i is more than two robust standard deviations above the median. A row is solid in a map as in
-`manifolia.trust.places`. Where new rows cannot be placed, each map tells of its own half.
+`manifolia.trust.places`. If new rows cannot be placed, each map speaks only for its own half.
 
 A null map is made in the same way of a target, or of columns, that were shuffled.
 """
@@ -55,7 +55,7 @@ Refit = Callable[[Any, Any, int], Any]
 
 
 class Stability(NamedTuple):
-    """What maps of other halves say."""
+    """What maps of other halves show."""
 
     restless: FloatArray  # (n,): robust standard deviations; NaN where too few maps told of the row
     times: FloatArray  # (n,): distance to its nearest rows in these maps, in units of the median row's
@@ -86,26 +86,26 @@ def stability(
     keep: str | os.PathLike[str] | None = None,
     random_state: RandomState = None,
 ) -> Stability:
-    """Make maps of halves of the rows, and tell which rows lie elsewhere in them.
+    """Make maps of halves of the rows, and find the rows that lie elsewhere in them.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Data, on the scale by which its rows are to be compared.
+        Data, on the scale on which its rows are to be compared.
     refit : callable
         Called with rows, their target (or None) and a seed; returns a fitted estimator with ``transform``, which
         places the other rows, or the coordinates of the rows that it was given.
     y : array-like of shape (n,), default=None
         Target that is passed to `refit`.
     n_runs : int, default=10
-        How many maps are made.
+        Number of maps.
     groups : array-like of shape (n,), default=None
         Labels of rows that belong together, which are in the same half.
     alpha : float, default=0.05
         A row is solid in a map if chance would keep as many of its neighbours with a probability of at most a fifth of
         this.
     keep : str or path, default=None
-        Folder in which each map is kept as soon as it is made, so that a call that was interrupted goes on there.
+        Folder in which each map is kept as soon as it is made, so that an interrupted call resumes there.
     random_state : int, RandomState, Generator or None, default=None
         Seed of the halves and of the maps.
 
@@ -158,7 +158,7 @@ class Remake(NamedTuple):
 
 
 class Runs:
-    """Makes maps of some rows, and keeps them, so that what is done need not be done again."""
+    """Makes maps of some rows, and keeps them, so that finished work need not be repeated."""
 
     def __init__(
         self,
@@ -209,7 +209,7 @@ class Runs:
                 return self.places(half, seed, of)
         except (StoppedByCallbackError, MemoryLimitError):
             raise
-        except Exception as error:  # whatever a refit raises is said, and the other maps are made
+        except Exception as error:  # whatever a refit raises is reported, and the other maps are still made
             text = str(error).split("\n", 1)[0]
             self.failed.append(f"{what}: {text}" if text else f"{what}: {type(error).__name__}")
             return None
@@ -331,7 +331,7 @@ def _solid(side: Side, Y: FloatArray, placed: BoolArray, groups: IntArray | None
 
 
 def aligned(places: FloatArray, Y: FloatArray) -> FloatArray:
-    """Turn, mirror, shift and scale each of several maps onto one, by the rows that both have."""
+    """Rotate, mirror, shift and scale each of several maps onto one, by the rows that both have."""
     found = np.full(places.shape, np.nan)
     for run, other in enumerate(places):
         known = np.isfinite(other).all(axis=1)
@@ -401,7 +401,7 @@ def label_null(
     refit : callable
         As in `stability`.
     n_nulls : int, default=20
-        How many maps are made.
+        Number of maps.
     keep : str or path, default=None
         Folder in which each map is kept.
     random_state : int, RandomState, Generator or None, default=None
@@ -459,7 +459,7 @@ def votes_right(Y: FloatArray, codes: IntArray, groups: IntArray | None = None) 
 
 
 class Again(NamedTuple):
-    """What maps that were made again say of one."""
+    """What maps that were made again say about one."""
 
     stability: Stability
     nulls: dict[str, Null]  # "labels", "columns"
@@ -501,13 +501,13 @@ def make_again(
 
 
 def _n_seen(Y: FloatArray) -> float:
-    """Number of clusters that one sees in a map."""
+    """Number of clusters visible in a map."""
     places = Y[np.isfinite(Y).all(axis=1)]
     return float(len(merge_islands(places, find_clusters(places))[0].names))
 
 
 def about_refits(again: Again | None) -> dict[str, Any]:
-    """What is said of the map."""
+    """What is said about the map."""
     if again is None:
         return {"solid_in_all": None, "n_refits": 0, "failed_refits": [], "nulls": {}}
     found = again.stability
@@ -522,7 +522,7 @@ def about_refits(again: Again | None) -> dict[str, Any]:
 
 
 def other_places(again: Again | None, Y: FloatArray, judged: IntArray) -> FloatArray:
-    """Where the rows lie in the other maps, each turned onto this one; NaN where they do not."""
+    """Where the rows lie in the other maps, each rotated onto this one; NaN where they do not."""
     n, d = Y.shape
     if again is None or again.stability.places.shape[2:] != (d,):
         return np.zeros((0, n, d), dtype=np.float32)

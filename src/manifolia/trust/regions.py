@@ -9,11 +9,11 @@ cluster of its tree is a region if
 * along the way from it to the cluster that it is joined with, or to all other rows, a single hump does not fit
   (`manifolia.trust.corridor`; the median p of five ways is at most α): a region does not end where rows go on.
 
-Rows in no region stay so. Regions lie in one another; a region has the level 0, 1 or 2 by the number of regions around
-it, for three zooms. One that is nearly all of the region around it is not told again. A region is named by at most two
-columns in which it lies farthest from all other rows, or from the other rows of the region around it: numbers by the
-chance that a row of the region has more than another one, levels by their share. An inner region that no column tells
-is left out; an outer one has a number.
+Rows in no region stay without one. Regions are nested; a region has the level 0, 1 or 2 by the number of regions around
+it, for three zooms. One that is nearly all of the region around it is not reported again. A region is named after at
+most two columns in which it lies farthest from all other rows, or from the other rows of the region around it: numbers
+by the chance that a row of the region has more than another one, levels by their share. An inner region that no column
+identifies is left out; an outer one gets a number.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _HALVES = 20
 _ALIKE = 0.75  # Jaccard's index from which a cluster of a half is the same
 _RETURNS = 0.8
 _WAYS = 5
-_TELLS = 0.75  # chance from which a column of numbers tells a region from the rest
-_SHARE = 0.3  # difference of shares from which a level does
+_TELLS = 0.75  # chance above which a column of numbers sets a region apart from the rest
+_SHARE = 0.3  # difference of shares above which a level does
 _NAMED = 2  # columns in a name
 _MOST_TOLD = 12_000  # rows that Ward's method compares with one another
 
@@ -176,7 +176,7 @@ def _return(clusters: Sequence[IntArray], half: IntArray, found: Sequence[IntArr
 
 
 def _named(found: Sequence[Region], columns: Sequence[tuple[str, Array]], n: int) -> list[Region]:
-    """Name each by the columns that tell it from the other rows, or by its number."""
+    """Name each after the columns that set it apart from the other rows, or by its number."""
     told = [_ways(name, pd.Series(values)) for name, values in columns]
     ways = [way for way in told if way is not None]
     inside, place = np.zeros((len(found), n), dtype=bool), dict[int, int]()
@@ -201,7 +201,7 @@ class _Numbers(NamedTuple):
     ranks: FloatArray  # NaN where the value is missing
 
     def tell(self, inside: BoolArray, others: BoolArray) -> tuple[float, str]:
-        """How well it tells some rows from others, beyond what is needed, and in which words."""
+        """How well it separates some rows from others, beyond what is needed, and in which words."""
         own, rest = self.ranks[inside], self.ranks[others]
         own, rest = own[~np.isnan(own)], rest[~np.isnan(rest)]
         if len(own) < _FEWEST or len(rest) < _FEWEST:
@@ -232,7 +232,7 @@ class _Levels(NamedTuple):
 
 
 def _ways(name: str, values: pd.Series) -> _Numbers | _Levels | None:
-    """How a column may tell a region: by its numbers, or by its levels."""
+    """How a column may identify a region: by its numbers, or by its levels."""
     if pd.api.types.is_bool_dtype(values):
         values = values.astype(str)
     if pd.api.types.is_numeric_dtype(values):

@@ -1,4 +1,4 @@
-"""What is said of the clusters of a map: their sizes, their arrangement, the gaps between them, as tables."""
+"""What is said about the clusters of a map: their sizes, their arrangement, the gaps between them, as tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from manifolia.trust.words import SOLID
 
 
 class SeenClusters(NamedTuple):
-    """Clusters, and what is said of them."""
+    """Clusters, and what is said about them."""
 
     clusters: Clusters
     islands: Sequence[int]  # of which each was joined
@@ -35,7 +35,7 @@ class SeenClusters(NamedTuple):
 
 
 def see_clusters(part: Case, plain: FloatArray, alpha: float, seeds: Sequence[int], *, guided: bool) -> SeenClusters:
-    """Judge clusters by Euclidean distance, where the map is meant to keep that."""
+    """Judge clusters by Euclidean distance, if the map is meant to keep that."""
     Y = np.asarray(part.Y, dtype=np.float64)
     clusters, islands = part.clusters, [1] * (0 if part.clusters is None else len(part.clusters.names))
     if clusters is None:

@@ -1,7 +1,7 @@
-"""Do two sets of rows come from one source? Tests of columns, of what goes with what, and of targets.
+"""Do two sets of rows come from the same source? Tests of columns, of their combinations, and of targets.
 
-`manifolia.trust.drift` asks them of the rows of a map and a batch. There stands what they are and how their chances are
-shared out.
+`manifolia.trust.drift` applies them to the rows of a map and a batch, and describes the tests and how their chances are
+divided.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAMED = 3
 
 
 class Batch(NamedTuple):
-    """Two sets of rows as they are compared."""
+    """Two sets of rows in the form in which they are compared."""
 
     before: FloatArray  # (N, d): rows of the map, NaN for gaps
     now: FloatArray  # (m, d)
@@ -56,7 +56,7 @@ class Evidence(NamedTuple):
 
 
 def weigh(batch: Batch, targets: Targets | None, generator: np.random.Generator) -> Evidence:
-    """Ask all tests."""
+    """Run all tests."""
     columns, p_columns = _test_columns(batch)
     joint = _test_joint(batch, generator)
     p_target, classes = None, pd.DataFrame(columns=_CLASS_COLUMNS)
@@ -67,7 +67,7 @@ def weigh(batch: Batch, targets: Targets | None, generator: np.random.Generator)
 
 
 def _test_columns(batch: Batch) -> tuple[pd.DataFrame, float]:
-    """Compare column by column; the user's columns with corrected chances, and the least of these."""
+    """Compare column by column; return the user's columns with corrected chances, and the smallest of these."""
     d = len(batch.names)
     total = float(batch.importance.sum())
     weight = np.full(d, 1.0 / d)
@@ -98,7 +98,7 @@ def _test_columns(batch: Batch) -> tuple[pd.DataFrame, float]:
         shares = None
         if all(
             len(side) and np.isin(side, (0.0, 1.0)).all() for side in present
-        ):  # a level, which has no mean to speak of
+        ):  # a level, which has no meaningful mean
             shares = float(present[0].mean()), float(present[1].mean())
         gaps_tell = p_gaps is not None and (p_values is None or p_gaps < p_values)
         line["reason"] = _reason(line, shares, middle, gaps_tell=gaps_tell)
@@ -154,7 +154,7 @@ def _reason(line: dict[str, Any], shares: tuple[float, float] | None, middle: fl
 
 
 def compare_values(old: FloatArray, new: FloatArray) -> float | None:
-    """Chance that two samples of numbers come from one source; None if there is nothing to compare."""
+    """p-value of two samples of numbers coming from one source; None if there is nothing to compare."""
     from scipy.stats import kstwobign
 
     if not len(old) or not len(new):

@@ -1,4 +1,4 @@
-"""Is this gap between two clusters of a map in the data, or was it made by the map?
+"""Is this gap between two clusters of a map in the data, or did the map make it?
 
 *Along the way.* Linear discriminant analysis (covariance shrunken as Ledoit and Wolf do) of one half of both clusters
 gives a direction. The other half is measured along it, in units in which the centres lie at 0 and 1. So are rows of
@@ -85,16 +85,16 @@ def gaps(
     alpha: float = 0.05,
     random_state: RandomState = None,
 ) -> list[Gap]:
-    """Tell which gaps between neighbouring clusters of a map are in the data, and which the map made.
+    """Judge which gaps between neighbouring clusters of a map are in the data, and which the map made.
 
     Parameters
     ----------
     X : array-like of shape (n, d)
-        Data, on the scale by which its rows are to be compared.
+        Data, on the scale on which its rows are to be compared.
     Y : array-like of shape (n, n_components)
         Map of the same rows.
     clusters : array-like of shape (n,) or "auto", default="auto"
-        Label of each row's cluster, missing for rows in none; or those that one sees in the map.
+        Label of each row's cluster, missing for rows in none; or the clusters visible in the map.
     groups : array-like of shape (n,), default=None
         Labels of rows that belong together, of which each counts once.
     alpha : float, default=0.05
@@ -135,7 +135,7 @@ def gaps(
 
 
 def merge_islands(Y: FloatArray, islands: Clusters) -> tuple[Clusters, list[list[int]]]:
-    """Join islands of a map between which one sees no gap; also tells, for each cluster, which islands it was."""
+    """Join islands of a map without a visible gap between them; also return the islands of each cluster."""
     m = len(islands.names)
     joined = np.arange(m)
     if m > 1:
@@ -158,7 +158,7 @@ def judge_gaps(
     alpha: float,
     random_state: RandomState,
 ) -> list[Gap]:
-    """Tell the gap between every two neighbouring clusters."""
+    """Judge the gap between every two neighbouring clusters."""
     if len(clusters.names) < 2:
         return []
     pairs = _neighbours(Y, clusters)
@@ -212,7 +212,7 @@ def _in_contact(near: IntArray, codes: IntArray, m: int) -> list[tuple[int, int,
 
 
 def untold_gaps(Y: FloatArray, clusters: Clusters, reason: str) -> list[Gap]:
-    """Say of every gap that it cannot be told."""
+    """Give every gap the verdict "cannot tell"."""
     return [
         Gap(clusters.names[a], clusters.names[b], CANNOT_TELL, np.nan, np.nan, reason, ends, (0.0,) * N_BINS)
         for a, b, ends in _neighbours(Y, clusters)

@@ -1,4 +1,4 @@
-"""What a diagnosis says: the reason of each row's verdict, the findings, and one line for the page."""
+"""What a diagnosis says: the reason for each row's verdict, the findings, and one line for the page."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ _CAPITAL = {
 
 
 def leak_finding(leaks: Sequence[Leak], target: str) -> Finding:
-    """Ask about columns that tell the target alone."""
+    """Ask about columns that predict the target on their own."""
     names = tuple(leak.column for leak in leaks[:_NAMED])
     each = "each " if len(names) > 1 else ""
     verb = "tell" if len(names) > 1 else "tells"
@@ -205,7 +205,7 @@ def share_of(part: int, whole: int) -> str:
 
 
 def chip(about: dict[str, Any], clusters: pd.DataFrame, gaps: pd.DataFrame, findings: Sequence[Finding]) -> str:
-    """Say in one line what a map may be trusted for."""
+    """Say in one line how far a map can be trusted."""
     parts = [f"{round(100 * about['share_solid'])}% of rows solid"] if about["share_solid"] is not None else []
     if about["earned"] is not None:
         parts.append({"partly": "target partly earned", "cannot tell": "target: cannot tell"}.get(

@@ -1,8 +1,8 @@
-"""From trials to an answer and its tables: recommend by what is expected, confirm with fresh seeds.
+"""From trials to an answer and its tables: recommend by expectation, confirm with fresh seeds.
 
-The least mean of noisy runs is too good to be true (by 0.06 to 0.12 in 1 − NMI on the paper's two clusters). So the
-candidates are those whose *expected* loss, by the surrogate, is least; they are run again with fresh seeds; and the
-figure reported is of runs that had no part in the choice.
+The smallest mean of noisy runs is too good to be true (by 0.06 to 0.12 in 1 − NMI on the paper's two clusters). So the
+candidates are those with the smallest *expected* loss, according to the surrogate; they are run again with fresh seeds;
+and the figure reported comes from runs that had no part in the choice.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ class Answer(NamedTuple):
     """What is recommended."""
 
     setting: Setting  # The setting
-    final: Trial | None  # Runs with fresh seeds that had no part in the choice; None if there was no time for them
+    final: Trial | None  # Runs with fresh seeds that had no part in the choice; None if there was no time
     chosen_by: Trial | None  # The trial of the setting; None if it was not tried
     failure: str = ""  # What went wrong in the final runs; empty if nothing did
 
     @property
     def values(self) -> FloatArray:
-        """Metrics of the final runs, or of those it was chosen by; (n_runs, n_metrics), and no row without any."""
+        """Metrics of the final runs, or of those it was chosen by; (n_runs, n_metrics), which may have no rows."""
         trial = self.chosen_by if self.final is None else self.final
         return np.array([run.values for run in trial.runs if not run.error]) if trial else np.empty((0, 0))
 
@@ -45,7 +45,7 @@ class Answer(NamedTuple):
 def expected_losses(
     space: SearchSpace, observed: Observations, kind: str, seed: int, settings: Sequence[Setting] | None = None
 ) -> FloatArray:
-    """Return what the surrogate expects of settings; without any, of those that were tried."""
+    """Return what the surrogate expects of settings; by default, of those that were tried."""
     if settings is None and len(observed.settings) < 3:
         return observed.losses
     features = space.features(observed.settings if settings is None else settings)
@@ -54,7 +54,7 @@ def expected_losses(
 
 
 def confirm(search: Search, *, n_confirm: int, pick: Setting | None = None) -> Answer:
-    """Choose a setting and measure it afresh."""
+    """Choose a setting and measure it again."""
     space, surrogate, seed = search.space, search.tuner.surrogate, mixed_seed(search.store.seed, 3)
     trials = [trial for trial in search.store.trials() if trial.works]
     if pick is not None:
@@ -74,7 +74,7 @@ def confirm(search: Search, *, n_confirm: int, pick: Setting | None = None) -> A
 
 
 def _measured(search: Search, setting: Setting, trials: Sequence[Trial]) -> Answer:
-    """The setting with runs whose seeds no other stage has, if there is time for them."""
+    """The setting with runs whose seeds no other stage uses, if there is time."""
     runs = [] if search.is_late else search.run_together("final", [setting], halve=False)
     return Answer(
         setting,
@@ -101,7 +101,7 @@ def _pooled(trial: Trial, fresh: Sequence[Trial]) -> Trial:
 
 
 def is_flat(observed: Observations) -> bool:
-    """Tell whether the settings differ no more than their runs do, so that tuning has nothing to find."""
+    """Return whether settings differ no more than runs do, so that there is nothing to find by tuning."""
     if observed.noise is None or len(observed.settings) < 3:
         return False
     loss, noise = observed.losses[:, 0], observed.noise[:, 0]

@@ -1,8 +1,8 @@
-"""How much runs of a setting vary, and the one figure that stands for them with its standard error.
+"""How much runs of a setting vary, and the single figure that represents them, with its standard error.
 
-Algorithm 1 of the paper takes the mean of the repeats where they vary little, and a quantile or the mean with a
-multiple of the variance where they vary much. It writes "mean minus c times the variance" for a loss; that would
-*reward* variance, so here the sign is plus.
+Algorithm 1 of the paper takes the mean of the repeats if they vary little, and a quantile or the mean with a multiple
+of the variance if they vary a lot. It writes "mean minus c times the variance" for a loss; that would *reward*
+variance, so here the sign is plus.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from manifolia._core.validate import check_number
 from manifolia.tune.study import Trial
 
 _N_BOOTSTRAP = 200
-_NORMAL_MEDIAN = math.sqrt(math.pi / 2)  # the median's standard error, in those of the mean, for a normal law
-_NEAR = 0.1  # of a parameter's range: within it runs of other settings tell how much runs vary
-_PRIOR = 4.0  # degrees of freedom that the spread over all settings counts for
+_NORMAL_MEDIAN = math.sqrt(math.pi / 2)  # the median's standard error relative to the mean's, for a normal distribution
+_NEAR = 0.1  # share of a parameter's range within which runs of other settings show how much runs vary
+_PRIOR = 4.0  # degrees of freedom given to the spread over all settings
 
 
 def check_aggregate(how: Any) -> Any:
@@ -64,7 +64,7 @@ def standard_error(losses: FloatArray, how: Any, spread: float) -> float:
 
 
 def choose_aggregate(losses: list[FloatArray]) -> str:
-    """Follow the paper's rule from what was seen: the mean, or the median where repeats vary much."""
+    """Apply the paper's rule to what was seen: the mean, or the median if repeats vary a lot."""
     several = [one for one in losses if len(one) > 1]
     if len(several) < 2:
         return "mean"
@@ -87,9 +87,10 @@ def pooled_spread(trials: Sequence[Trial]) -> FloatArray:
 def local_spread(trials: Sequence[Trial], features: FloatArray) -> FloatArray:
     """Estimate the standard deviation of one run at each setting from the runs there and near it.
 
-    Runs may vary ten times as much at some settings as at others (1 − NMI of t-SNE does: 0.17 where the clusters part
-    now and then, 0.00 where they never do), and two or three runs do not tell by how much. So variances are averaged
-    over settings, by degrees of freedom and by nearness, together with a few degrees of freedom of all.
+    Runs may vary ten times as much at some settings as at others (1 − NMI of t-SNE does: 0.17 where the clusters
+    sometimes separate, 0.00 where they never do), and two or three runs do not show by how much. So variances are
+    averaged over settings, weighted by degrees of freedom and proximity, together with a few degrees of freedom from
+    all settings.
     """
     whole = pooled_spread(trials) ** 2
     freedom = np.array([max(len(t.losses) - 1, 0) for t in trials], dtype=np.float64)

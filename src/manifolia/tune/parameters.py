@@ -12,13 +12,13 @@ import numpy as np
 from manifolia._core.validate import check_bool, check_number, check_option
 from manifolia.exceptions import ParameterError, ParameterTypeError
 
-#: What Optuna stores as it is; other options are stored by their text.
+#: Types that Optuna stores unchanged; other options are stored by their text.
 _STORABLE = (str, int, float, bool, type(None))
 
 
 @dataclass(frozen=True)
 class _Range:
-    """What lies between two limits."""
+    """A range between two limits."""
 
     low: float
     high: float
@@ -56,7 +56,7 @@ class _Range:
         return min(max(self.low * (self.high / self.low) ** u, self.low), self.high)
 
     def place(self, value: float) -> float:
-        """Return where a value stands on [0, 1].
+        """Return where a value lies on [0, 1].
 
         Parameters
         ----------
@@ -105,7 +105,7 @@ class Integer(_Range):
     high: int
 
     def _continuous(self) -> Real:
-        # Half a step beyond each end, so that the ends are as likely as the rest.
+        # Half a step beyond each end, so that the ends are as likely as other values.
         return Real(self.low - 0.5, self.high + 0.5, log=self.log)
 
     def at(self, u: float) -> int:
@@ -124,7 +124,7 @@ class Integer(_Range):
         return int(min(max(math.floor(self._continuous().at(u) + 0.5), self.low), self.high))
 
     def place(self, value: float) -> float:
-        """Return where a value stands on [0, 1].
+        """Return where a value lies on [0, 1].
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Integer(_Range):
 class Normalized(_Range):
     """A number measured as a fraction of the sample, such as a perplexity of 0.1 n.
 
-    What is found on a subsample then has a meaning on all rows: the fraction is turned into the number that fits the
+    What is found on a subsample then has a meaning for all rows: the fraction is turned into the number that fits the
     rows at hand.
 
     Attributes
@@ -219,7 +219,7 @@ class Choice:
 
     @property
     def labels(self) -> tuple[Any, ...]:
-        """What stands for the options in a stored study: themselves, or their text."""
+        """What represents the options in a stored study: themselves, or their text."""
         return tuple(label_of(option) for option in self.options)
 
     def at(self, u: float) -> Any:
@@ -262,7 +262,7 @@ class When:
     parameter : Real, Integer, Normalized or Choice
         What it may be while it applies.
     on : str
-        Name of the parameter that decides, one of the same space and without a condition of its own.
+        Name of the parameter that decides, in the same space and without a condition of its own.
     among : tuple
         Values of that parameter for which this one applies, by their labels.
     """
@@ -281,7 +281,7 @@ Parameter: TypeAlias = Real | Integer | Normalized | Choice
 
 
 def label_of(option: Any) -> Any:
-    """Return what stands for an option in a stored study."""
+    """Return what represents an option in a stored study."""
     return option if isinstance(option, _STORABLE) else repr(option)
 
 

@@ -1,4 +1,4 @@
-"""Several losses at once: the settings that no other beats in everything, the volume they command, and their knee."""
+"""Several losses at once: the settings that no other beats in everything, the volume they dominate, and their knee."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def widths(losses: FloatArray) -> FloatArray:
 
 
 def non_dominated(losses: FloatArray) -> BoolArray:
-    """Tell which rows no other row dominates: as good in all columns, better in one."""
+    """Find which rows no other row dominates: as good in all columns, better in one."""
     L = check_matrix(losses, name="losses")
     front = np.ones(len(L), dtype=bool)
     for i in range(len(L)):
@@ -42,7 +42,7 @@ def layers(losses: FloatArray) -> IntArray:
 
 
 def crowding(losses: FloatArray) -> FloatArray:
-    """Measure how alone rows are: the sum over losses of the gap between their neighbours, each in its own range."""
+    """Measure how isolated rows are: the sum over losses of the gap between their neighbours, each in its own range."""
     n, m = losses.shape
     out = np.zeros(n)
     for column in range(m):
@@ -85,7 +85,7 @@ def unit_volume(losses: FloatArray, bounded: Sequence[bool]) -> float:
 
 
 def knee(losses: FloatArray) -> int:
-    """Find the row of a front that gives most for least: farthest below the plane through the ends."""
+    """Find the row of a front with the best trade-off: farthest below the plane through the ends."""
     L = check_matrix(losses, name="losses")
     front = np.flatnonzero(non_dominated(L))
     values = L[front]

@@ -1,7 +1,7 @@
 """What the cards of methods say about tuning: parameters that shape the map, over sensible ranges, and their limits.
 
-A run that an engine has capped must not count for the uncapped value. Ranges that reach beyond a limit of the card are
-cut before the search, with a warning; what still gets through fails its run.
+A run that an engine has capped must not count for the uncapped value. Ranges that exceed a limit of the card are cut
+before the search, with a warning; a value that still gets through fails its run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SLACK = 1e-9  # a fraction of n that is meant to be the limit itself
 
 
 def preset(estimator: Any) -> tuple[Any, dict[str, Any]]:
-    """Return a known method, also one given by name, and its space."""
+    """Return a known method, which may be given by name, and its space."""
     if isinstance(estimator, str):
         estimator = registry.get(estimator)()
     space = registry.card_of(estimator).space
@@ -52,7 +52,7 @@ def _parameter(given: registry.Range) -> Parameter:
 
 
 def forest_space(estimator: Any) -> dict[str, Any]:
-    """Return what to tune of the forest behind a map; a pipeline's stays as it is."""
+    """Return what to tune in the forest behind a map; that of a pipeline stays as it is."""
     space = registry.card_of(estimator).forest_space if last_step(estimator) is estimator else {}
     return {name: _parameter(one) for name, one in space.items()}
 
@@ -68,7 +68,7 @@ def with_forest(estimator: Any, names: Iterable[str], y: ArrayLike | None, n_row
 
 
 def limit_of(model: Any, name: str, n_rows: int) -> tuple[float, str] | None:
-    """Find the most that a parameter may be on this many rows, and the reason."""
+    """Find the maximum of a parameter on this many rows, and the reason."""
     prefix, _, plain = name.rpartition("__")
     owner = model.get_params()[prefix] if prefix else model
     limit = registry.card_of(owner).limits.get(plain)
@@ -76,7 +76,7 @@ def limit_of(model: Any, name: str, n_rows: int) -> tuple[float, str] | None:
 
 
 def check_limits(model: Any, n_rows: int) -> None:
-    """Refuse what an engine would change without saying so."""
+    """Refuse values that an engine would change silently."""
     for name, value in model.get_params().items():
         if not isinstance(value, (int, float)) or isinstance(value, bool):
             continue
@@ -87,7 +87,7 @@ def check_limits(model: Any, n_rows: int) -> None:
 
 
 def check_used(model: Any) -> None:
-    """Refuse a map whose estimator says that it used another value than it was asked for."""
+    """Refuse a map whose estimator says that it used a different value from the one requested."""
     last = last_step(model)
     for name in registry.card_of(model).capped:
         asked, used = getattr(last, name), getattr(last, f"{name}_")

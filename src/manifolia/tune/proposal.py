@@ -1,7 +1,7 @@
 """Which setting to try next.
 
-A proposal depends on the seed, the slot's number and the finished trials in the order of their slots, and on nothing
-else: so a study that was killed goes on as if nothing had happened, for any number of threads.
+A proposal depends only on the seed, the slot's number and the finished trials in the order of their slots: so a study
+that was killed resumes as if nothing had happened, for any number of threads.
 
 - **Pilots** are points of a Latin hypercube (or a Sobol sequence), all drawn at once.
 - **One loss**: a surrogate of the loss, and among many candidates the one that promises most.
@@ -9,8 +9,8 @@ else: so a study that was killed goes on as if nothing had happened, for any num
   (ParEGO, Knowles 2006), so that the slots together walk along the front.
 - **NSGA-II** (Deb et al. 2002) breeds from the front instead.
 
-Several proposals at once (`batch_size`) are made one after the other, each as if those before it had returned what the
-surrogate expects of them.
+Several proposals at once (`batch_size`) are made one after another, each as if those before it had returned what the
+surrogate expects.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ _TCHEBYCHEFF = 0.05  # share of the plain sum in ParEGO's mixture
 _BEYOND = 0.25  # how far past its parents a child may lie, in their distance
 _LEAST_PARENTS = 4
 _MUTATION = 0.2  # standard deviation of a mutated number
-_TRIES = 200  # to find a setting that was not tried yet
+_TRIES = 200  # attempts to find a setting that was not tried yet
 
 
 class Proposal(NamedTuple):
     """A setting to try."""
 
     setting: Setting  # The setting
-    expected_gain: float  # Expected improvement of the loss on the best so far; NaN where no surrogate was asked
-    best: float = math.nan  # The least expected loss of a setting that was tried; NaN where no surrogate was asked
+    expected_gain: float  # Expected improvement of the loss over the best so far; NaN if no surrogate was used
+    best: float = math.nan  # The smallest expected loss of a setting that was tried; NaN if no surrogate was used
     best_sd: float = math.nan  # How far that may be off
 
 
@@ -69,7 +69,7 @@ def pilot_design(space: SearchSpace, n: int, seed: int, *, design: str = "lhs") 
         return settings
     different = {key_of(setting): setting for setting in settings}
     rng = np.random.default_rng([seed, 1])
-    for _ in range(_TRIES * n):  # repeats of a small space make room for others
+    for _ in range(_TRIES * n):  # repeats in a small space are replaced by other settings
         if len(different) >= min(n, space.n_points):
             break
         setting = space.at(rng.random(d))
@@ -92,7 +92,7 @@ def propose(
     model = make_surrogate(kind, int(rng.integers(2**31)))
     features = space.features(observed.settings)
     model.fit(features, loss, noise)
-    if pending:  # believed to return what the surrogate expects, with as much noise as the rest
+    if pending:  # assumed to return what the surrogate expects, with as much noise as the rest
         waiting = space.features(list(pending))
         believed = np.concatenate((loss, model.predict(waiting)[0]))
         more = None if noise is None else np.concatenate((noise, np.full(len(pending), float(np.median(noise)))))
@@ -100,7 +100,7 @@ def propose(
         model.fit(features, believed, more)
     expected, doubt = model.predict(features)
     at = int(np.argmin(expected))
-    best = float(expected[at])  # the least *expected* loss: the least seen one was lucky
+    best = float(expected[at])  # the smallest *expected* loss: the smallest one seen was lucky
     candidates = _candidates(space, observed, loss, known, rng)
     mean, sd = model.predict(space.features(candidates))
     gain = expected_improvement(mean, sd, best)
@@ -120,7 +120,7 @@ def _one_loss(observed: Observations, rng: np.random.Generator) -> tuple[FloatAr
     mixed = weighted.max(axis=1) + _TCHEBYCHEFF * weighted.sum(axis=1)
     if noise is None:
         return mixed, None
-    at = weighted.argmax(axis=1)  # the loss that decides brings its noise
+    at = weighted.argmax(axis=1)  # the loss that decides contributes its noise
     rows = np.arange(len(mixed))
     return mixed, (weights[at] + _TCHEBYCHEFF) * noise[rows, at] / width[at]
 
@@ -138,7 +138,7 @@ def _candidates(
         key = space.key(setting)
         if key not in known:
             fresh.setdefault(key, setting)
-    # A small discrete space may be used up: then repeating a setting is all there is to do.
+    # A small discrete space may be exhausted: then settings can only be repeated.
     return list(fresh.values()) or [space.at(point) for point in spread[:64]]
 
 
@@ -162,7 +162,7 @@ def _bred(space: SearchSpace, observed: Observations, rng: np.random.Generator) 
     mutate = rng.random(first.size) < 0.5 / first.size
     child = np.clip(np.where(mutate, child + _MUTATION * rng.normal(size=first.size), child), 0.0, 1.0)
     for i, one in enumerate(space.parameters.values()):
-        if isinstance(one, Choice):  # has no order: what lies between two options is neither's
+        if isinstance(one, Choice):  # no order: nothing lies between two options
             child[i] = rng.random() if mutate[i] else (first, second)[rng.integers(2)][i]
     return space.at(child)
 

@@ -1,7 +1,7 @@
 """From a setting found on a subsample to a map of all rows.
 
-A fraction of the sample that was best on few rows need not be best on all, and neither need the same number; both are
-tried on all rows, and what lies between. The map is then made with the seed of the run whose own loss was least.
+A fraction of the sample that was best on few rows need not be best on all, nor need the same number; both are tried on
+all rows, and a value in between. The map is then made with the seed of the run with the smallest loss.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _WAYS = ("same fraction", "between", "same number")  # in the order of `carried`
 
 
 def carried(space: SearchSpace, setting: Setting, whole: tuple[int, int]) -> list[dict[str, Any]]:
-    """Carry a setting from the sample to all rows: at the same fraction, at the same number, and between."""
+    """Carry a setting from the sample to all rows: at the same fraction, at the same number, and in between."""
     first, fixed = space.resolve(setting, whole), space.resolve(setting)
     parameters = {name: space.parameters[name] for name in setting}
     fractions = [name for name, one in parameters.items() if isinstance(one, Normalized) and one.of == "n_samples"]
@@ -41,7 +41,7 @@ class Refit(NamedTuple):
     """What is fitted to all rows."""
 
     arguments: dict[str, Any]  # Parameters of the estimator
-    seed: int  # Of the run with the least loss of its own; of the first run if none reports one
+    seed: int  # Of the run with the smallest loss; of the first run if none reports one
     tried: list[Trial]  # Runs on all rows of each way to carry the setting over
 
 

@@ -1,7 +1,7 @@
 """The data of a study, and one run of one setting on them: map the sample, measure the map.
 
-Every run is on one thread and has a seed of its own, so that it gives the same figures wherever and beside whatever it
-runs; the runs are what is parallel, in processes, since not every estimator survives a neighbour in its own.
+Every run uses one thread and its own seed, so that it gives the same figures wherever it runs and whatever runs beside
+it. The runs are parallel, in separate processes, since not every estimator tolerates another in its process.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from manifolia.tune.study import SEARCHED_STAGES, STAGES, Task, TrialRun, mixed_
 from manifolia.tune.subsample import sample_rows, sample_size, take_rows
 from manifolia.tune.workers import end_with
 
-_METRIC_ROWS = 5000  # beyond, metrics with all pairs look at a sample of this many rows
+_METRIC_ROWS = 5000  # beyond this, metrics over all pairs use a sample of this many rows
 _DIED = "the process of this run died: it was killed, for want of memory perhaps, or crashed"
 
 
@@ -42,18 +42,18 @@ class Job:
     """What a run needs, apart from the data."""
 
     arguments: dict[str, Any]  # Parameters of the estimator
-    seed: int  # Its random state, where it has one
+    seed: int  # Its random state, if it has one
     rows: Any = field(default=None, repr=False)  # Rows to map; None is all
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Estimator, data and metrics of a study; it goes to every process as it is."""
+    """Estimator, data and metrics of a study; it is sent to every process unchanged."""
 
     estimator: Any
     X: Any
     y: ArrayLike | None = None
-    metric_X: ArrayLike | None = None  # The rows as metrics see them; None is as `X`
+    metric_X: ArrayLike | None = None  # The rows as metrics see them; None means `X`
     metrics: Sequence[Metric] = ()
     pass_target: bool | str = "auto"  # Whether the estimator gets `y`; "auto" is by its card
     sample: int = _METRIC_ROWS  # Rows that metrics look at
@@ -132,8 +132,8 @@ class Runner:
             return None
         if not self._tuner.resample:
             return self.rows
-        # Fresh rows depend on the repeat, so that settings are compared on the same ones; what confirms an answer must
-        # not have had a part in it, so that later stages draw their own.
+        # Fresh rows depend on the repeat, so that settings are compared on the same ones; rows that confirm an answer
+        # must have had no part in it, so later stages draw their own.
         later = () if stage in SEARCHED_STAGES else (STAGES.index(stage),)
         return self._drawn(mixed_seed(self._seed, 4, repeat, *later))
 
@@ -174,7 +174,7 @@ def _as_metric(given: str | Metric | Callable[..., float]) -> Metric:
         raise TypeError(f"metrics must be names, metrics or functions, got {given!r}. See manifolia.metrics.names().")
     try:
         takes = list(inspect.signature(given).parameters)
-    except ValueError:  # of a builtin nothing is known
+    except ValueError:  # nothing is known about a builtin
         takes = []
     known = [name for name in takes if name in ("X", "Y", "y")]
     if "Y" not in known:
@@ -198,7 +198,7 @@ def run_all(bench: Bench, jobs: Sequence[Job], *, n_jobs: int | None = None) -> 
         return [bench.run(job) for job in jobs]
     try:
         return _side_by_side(n_workers, bench, jobs)
-    except BrokenExecutor:  # one of them killed its process, and the pool does not tell which: one by one, then
+    except BrokenExecutor:  # one of them killed its process, and the pool does not say which: run them one by one
         runs = []
         for job in jobs:
             try:
@@ -211,7 +211,7 @@ def run_all(bench: Bench, jobs: Sequence[Job], *, n_jobs: int | None = None) -> 
 def _side_by_side(n_workers: int, bench: Bench, jobs: Sequence[Job]) -> list[TrialRun]:
     if has_executor():
         return map_blocks(bench.run, jobs, anywhere=True)
-    # A new one every time: after a broken pool it returns runs of the batch before.
+    # A new pool every time: after a breakdown it returns runs of the previous batch.
     parallel = joblib.Parallel(n_workers, backend="loky", mmap_mode="c")
     return list(parallel(joblib.delayed(_run_for)(os.getpid(), bench, job) for job in jobs))
 

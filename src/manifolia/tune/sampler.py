@@ -1,4 +1,4 @@
-"""Our proposals as an Optuna sampler, for studies that are run by Optuna itself, and for `Tuner`.
+"""Our proposals as an Optuna sampler, for studies that Optuna itself runs, and for `Tuner`.
 
     study = optuna.create_study(sampler=SurrogateSampler({"x": (0.0, 1.0)}, random_state=0))
     study.optimize(lambda trial: (trial.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=20)
@@ -65,7 +65,7 @@ class SurrogateSampler(BaseSampler):
         self.surrogate = check_option(surrogate, "surrogate", [kind for kind in SURROGATES if kind != "grid"])
         self.n_pilot = check_number(n_pilot, "n_pilot", low=1, integer=True)
         self._seed = as_seed(random_state)
-        #: A setting that the next trial must have; `Tuner` decides by itself and only records here.
+        #: A setting that the next trial must have; `Tuner` decides itself and only records it here.
         self.fixed: Setting | None = None
 
     def infer_relative_search_space(self, study: Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:

@@ -1,17 +1,17 @@
 """Algorithm 1 of the paper: pilots, then proposals of a surrogate, each run several times.
 
-Where runs are saved (``race=True``), with one metric:
+If runs are saved (``race=True``), with one metric:
 
 - **Pilots** by successive halving: all get 2 runs, the better half of them 4, and so on up to the full number.
 - **Proposals** by racing: after 3 runs, and after every 2 more, a setting that is worse than what the surrogate expects
   of the best so far, by more than 1.5 standard errors of the difference, gets no further run.
 
-A setting whose first runs made the same map is not random, and gets no further run either. The rules look at
-finished runs only and runs have seeds of their own, so the outcome does not depend on the number of processes.
+A setting whose first runs made the same map is not random, and gets no further run either. The rules use only finished
+runs, and runs have their own seeds, so the outcome does not depend on the number of processes.
 
-Several workers, each with the same call on one storage, share the slots. Whoever begins the pilots runs them, the
-others wait; proposals are then made one by one by whoever is free, as if those that are being tried elsewhere had
-returned what the surrogate expects. So the outcome depends on who is faster, and only then.
+Several workers, each with the same call on one storage, share the slots. The worker that starts the pilots runs them,
+the others wait; proposals are then made one by one by any free worker, as if those being tried elsewhere had returned
+what the surrogate expects. Only then does the outcome depend on which worker is faster.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 _FIRST_ROUND = 3
 _ROUND = 2
 _SCOUT_RUNS = 3
-_RACE = 1.5  # standard errors of the difference; at 2 hardly any run is saved
+_RACE = 1.5  # standard errors of the difference; with 2 hardly any run is saved
 _LEAST_PILOTS = 4  # fewer are not worth halving
 _PATIENCE = 3
 _POLL = 0.3  # seconds between looks at what other workers do
-_SMALL_GAIN = 0.1  # of the noise of a trial: an improvement that no one could see
-_SEARCH_TIME = 0.75  # of the whole: what is left has to do for confirming
+_SMALL_GAIN = 0.1  # share of a trial's noise: an improvement that would go unnoticed
+_SEARCH_TIME = 0.75  # share of the whole: the rest has to suffice for confirming
 _ASKED = "the callback asked for it"
 
 
@@ -63,7 +63,7 @@ class Search:
         self._timeout = math.inf if tuner.timeout is None else tuner.timeout
         self._reporter = Reporter(tuner.callback, verbose=tuner.verbose)
         self._cheap = dict(tuner.pilot_params or {})
-        self._spent, self._ran = 0.0, 0  # seconds and runs since this search began: what a run takes
+        self._spent, self._ran = 0.0, 0  # seconds and runs since this search began, for the time of a run
         self._hurried = False
         self.how: Any = "mean" if tuner.aggregate == "auto" else tuner.aggregate  # runs become one figure
         self.stopped = ""
@@ -101,7 +101,7 @@ class Search:
     # -- how far it is, and what ends it: time, or the callback
 
     def run(self, tasks: list[Task]) -> list[TrialRun]:
-        """Run tasks, and learn what a run takes."""
+        """Run tasks, and learn how long a run takes."""
         begun = time.monotonic()
         runs = self._run(tasks)
         self._spent += time.monotonic() - begun
@@ -123,7 +123,7 @@ class Search:
         return time.monotonic() - self._begun
 
     def _must_end(self, stage: str) -> bool:
-        """Whether a stage has to make do with what it has."""
+        """Whether a stage has to be content with what it has."""
         return self.is_over if stage in SEARCHED_STAGES else self.is_late
 
     def _tell(self, stage: str, done: int, total: int, begun: Sequence[Trial] = ()) -> bool:
@@ -162,13 +162,13 @@ class Search:
         self.run_together("pilot", settings, halve=len(settings) >= _LEAST_PILOTS)
 
     def _scouted(self, settings: Sequence[Setting], n: int) -> list[Setting]:
-        """The better ones by cheap runs, which tell the order of settings but not their losses."""
+        """The better ones by cheap runs, which show the order of settings but not their losses."""
         trials = [t for t in self.run_together("scout", settings, halve=False) if t.works]
         trials.sort(key=lambda t: (float(np.mean(t.losses)), t.slot))
         return [t.setting for t in sorted(trials[:n], key=lambda t: t.slot)] or list(settings[:n])
 
     def run_together(self, stage: str, settings: Sequence[Setting], *, halve: bool) -> list[Trial]:
-        """Run settings that are all known at once, by successive halving where that is allowed."""
+        """Run settings that are all known at once, by successive halving if that is allowed."""
         while True:
             trials, shared = self._together(stage, settings, halve=halve)
             if not shared or not self.wait(stage) or self._must_end(stage):
@@ -184,20 +184,20 @@ class Search:
         return True
 
     def _together(self, stage: str, settings: Sequence[Setting], *, halve: bool) -> tuple[list[Trial], bool]:
-        """Run what no other worker runs, and tell whether there are others."""
+        """Run what no other worker runs, and return whether there are others."""
         more = self._cheap if stage == "scout" else {}
         n_runs = min(self.tuner.n_repeats, _SCOUT_RUNS) if stage == "scout" else self.tuner.n_repeats
         alive: list[Trial] = []
         shared = False
         for slot, setting in enumerate(settings):
             trial = self.store.begin(stage, slot, setting, {**self.space.resolve(setting), **more})
-            if trial is None:  # who has the first has them all: halving compares them with each other
+            if trial is None:  # the worker with the first has them all: halving compares them with each other
                 shared = True
                 break
             alive.append(trial)
         started = list(alive)
         halving = halve and self._may_race()
-        # Two runs first in any case: they show whether the setting is random at all.
+        # Always two runs first: they show whether the setting is random at all.
         rungs = _rungs(n_runs) if halving else sorted({min(2, n_runs), n_runs})
         for i, rung in enumerate(rungs):
             self._grow(alive, rung)
@@ -222,12 +222,12 @@ class Search:
     # -- proposals
 
     def _proposals(self) -> None:
-        """Go through the slots; again, if one that another worker had begun is lost."""
+        """Go through the slots, and again if one that another worker had started is lost."""
         while self._pass(self._n_pilots) and self.store.elsewhere("model") and self.wait("model"):
             pass
 
     def _pass(self, start: int) -> bool:
-        """Try the slots that are free; False if the search is over before its end."""
+        """Try the free slots; False if the search is over early."""
         tuner = self.tuner
         patience = 0
         while start < tuner.n_trials and not self.is_over:
@@ -254,9 +254,9 @@ class Search:
         return True
 
     def _opened(self, slots: Sequence[int], observed: Observations) -> tuple[list[Trial], tuple[float, float]]:
-        """Open the trials of a batch, with those that are finished already and without those of other workers.
+        """Open the trials of a batch, including those that are already finished, without those of other workers.
 
-        With them what they have to beat: the expected loss of the best so far, and how far that may be off.
+        Also return what they have to beat: the expected loss of the best so far, and its uncertainty.
         """
         trials: list[Trial] = []
         best = (math.nan, math.nan)
@@ -307,7 +307,7 @@ class Search:
         return self.tuner.race and len(self.store.study.directions) == 1
 
     def _grow(self, trials: Sequence[Trial], target: int) -> None:
-        """Bring trials up to a number of runs, all missing ones at once."""
+        """Extend trials to a number of runs, doing all missing ones at once."""
         tasks = [
             (trial, repeat)
             for trial in trials
@@ -330,16 +330,16 @@ class Search:
 
 
 def _noise_of(observed: Observations) -> float:
-    """Standard error of a trial on the scale of `Proposal.expected_gain`: of mixed losses each in its own range."""
+    """Standard error of a trial on the scale of `Proposal.expected_gain`; for mixed losses, each in its own range."""
     noise = observed.noise
-    assert noise is not None  # the caller looked
+    assert noise is not None  # the caller checked
     if noise.shape[1] == 1:
         return float(np.median(noise))
     return float(np.median(noise / widths(observed.losses))) / noise.shape[1]
 
 
 def _is_steady(trial: Trial) -> bool:
-    """Whether two or more runs made the same map, so that more of them tell nothing."""
+    """Whether two or more runs made the same map, so that more runs add nothing."""
     prints = {run.fingerprint for run in trial.runs}
     return len(trial.runs) > 1 and len(prints) == 1 and "" not in prints
 

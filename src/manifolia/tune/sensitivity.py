@@ -1,18 +1,18 @@
 """Which parameters matter: Sobol indices and Shapley effects of the surrogate, or a refusal.
 
 With independent parameters, uniform over the tuned scale (logarithmic where the space says so), the variance of the
-surrogate's mean splits into parts. S1 is a parameter's own share, ST its share with all its interactions, S2 what two
-have together beyond their own, and Shapley effects divide interactions evenly, so that they add up to 1.
+surrogate's mean splits into parts. S1 is a parameter's own share, ST its share including all its interactions, S2 what
+two have together beyond their own, and Shapley effects divide interactions evenly, so that they add up to 1.
 
 Up to eight parameters the variances of all subsets are computed by quadrature, on fewer points per parameter where
 there are more of them; beyond eight, S1 and ST come from `scipy.stats.sobol_indices`, and there are no Shapley effects.
-Intervals come from refitting the surrogate to resampled trials and repeats, so that they include what the surrogate
-does not know: a Monte-Carlo interval of the design alone is far too narrow.
+Intervals come from refitting the surrogate to resampled trials and repeats, so that they include the surrogate's own
+uncertainty: a Monte-Carlo interval of the design alone is far too narrow.
 
 The paper feeds the tuning samples to a formula made for another design, and prints total indices of 1.9 with intervals
 of 10²⁵ (Tables 2 and 3). A table like that is refused here: below a leave-one-out R² of 0.5 the surrogate does not know
-the loss; below the noise there is no variance to share out; and where every interval covers more than half of what an
-index can be, and resampled trials do not even agree which of two parameters matters more, there is no table either.
+the loss; below the noise there is no variance to divide; and if every interval covers more than half of an index's
+range, and resampled trials do not even agree on which of two parameters matters more, there is no table either.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from manifolia.tune.space import SearchSpace
 from manifolia.tune.study import mixed_seed
 from manifolia.tune.surrogate import Observations, fit_surrogate
 
-_QUADRATURE = 24  # points per parameter at most: the surrogate is smooth
-_MOST_POINTS = 2**16  # of the whole grid, which leaves 16 points per parameter of four and 4 of eight
+_QUADRATURE = 24  # maximum points per parameter: the surrogate is smooth
+_MOST_POINTS = 2**16  # points of the whole grid, which leaves 16 per parameter for four parameters and 4 for eight
 _MOST_EXACT = 8
 _N_SALTELLI = 2**12
 _LEAST_R2 = 0.5
 _N_BOOTSTRAP = 50
-_WIDE = 0.5  # of [0, 1]: a wider interval leaves more open than it says
-_SURE = 0.95  # of the resamples: this share must agree on the order of two parameters before it counts
+_WIDE = 0.5  # share of [0, 1]: a wider interval leaves more open than it settles
+_SURE = 0.95  # share of the resamples that must agree on the order of two parameters before it counts
 
 Function = Callable[[FloatArray], FloatArray]
 
@@ -57,7 +57,7 @@ class Shares(NamedTuple):
     total: FloatArray  # (p,): ST
     shapley: FloatArray  # (p,): shapley effects; NaN beyond eight parameters
     second: FloatArray  # (p, p): S2, symmetric, zero on the diagonal; NaN beyond eight parameters
-    variance: float  # What is shared out
+    variance: float  # The variance that is divided
 
 
 class Sensitivity(NamedTuple):
@@ -95,7 +95,7 @@ def _axis(n_options: int, n_nodes: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _nodes(levels: Sequence[int]) -> int:
-    """Number of nodes per parameter that keeps the grid small; options take as many as they are."""
+    """Number of nodes per parameter that keeps the grid small; options take one each."""
     n_smooth = sum(not n_options for n_options in levels)
     room = _MOST_POINTS / math.prod(n_options for n_options in levels if n_options)
     return min(_QUADRATURE, max(4, int(room ** (1 / n_smooth) + 1e-9))) if n_smooth else 0
@@ -144,7 +144,7 @@ def r_squared(observed: Observations, space: SearchSpace, kind: str, seed: int, 
     """Measure how well the surrogate predicts a trial from the others."""
     loss, _ = observed.of_metric(column)
     model = fit_surrogate(space, observed, kind, seed, column)
-    # The mean of the others, not of all: leaving one out has to be fair to what it is compared with.
+    # The mean of the others, not of all: the comparison has to leave one out as well.
     others = (loss.sum() - loss) / (len(loss) - 1)
     scatter = float(np.sum((loss - others) ** 2))
     return 1.0 - float(np.sum((loss - model.leave_one_out()) ** 2)) / scatter if scatter > 0 else 0.0
@@ -188,7 +188,7 @@ def sensitivity(
         rows = rng.integers(0, n, n)
         if len(np.unique(rows)) < len(space.parameters) + 2:
             continue
-        # Repeats are resampled by their standard error: a mean of resampled runs scatters by just that.
+        # Repeats are resampled by their standard error: a mean of resampled runs scatters by exactly that.
         moved = loss[rows] + (0.0 if noise is None else noise[rows] * rng.normal(size=n))
         error = None if noise is None else noise[rows, None]
         resampled = Observations([observed.settings[i] for i in rows], moved[:, None], error)

@@ -1,6 +1,6 @@
 """The space of settings: what a parameter may be, as values, as points of a cube, and as what a surrogate sees.
 
-Three forms of one setting:
+Three forms of a setting:
 
 ========  ==========================================================  ===========================================
 form      what it is                                                  made by
@@ -11,8 +11,8 @@ features  numbers a regressor can compare: numeric ones on [0, 1],    `SearchSpa
           options one-hot, a parameter that does not apply at 0.5
 ========  ==========================================================  ===========================================
 
-A setting becomes arguments of the estimator by `SearchSpace.resolve`, which turns fractions of the sample into numbers;
-so a space that is searched knows the shape of the sample and the estimator's own values.
+`SearchSpace.resolve` turns a setting into arguments of the estimator, and fractions of the sample into numbers; so a
+space that is searched knows the shape of the sample and the estimator's own values.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from manifolia.tune.parameters import Choice, Integer, Normalized, Parameter, Wh
 
 Setting: TypeAlias = dict[str, Any]
 
-_INACTIVE = 0.5  # where a parameter that does not apply stands among the features: the middle says least
+_INACTIVE = 0.5  # value of a parameter that does not apply among the features: the middle says least
 
 
 class SearchSpace:
@@ -78,11 +78,11 @@ class SearchSpace:
 
     @property
     def n_points(self) -> float:
-        """How many different settings there are; infinite with a continuous parameter."""
+        """Number of different settings; infinite with a continuous parameter."""
         sizes = [_size(one) for one in self.parameters.values()]
         if math.inf in sizes or not self.conditions:
             return math.prod(sizes)
-        # A parameter that does not apply has one value, so to speak: count for each choice that decides.
+        # A parameter that does not apply has effectively one value: count for each choice that decides.
         deciding = sorted({condition.on for condition in self.conditions.values()})
         choices = [self.parameters[name].labels for name in deciding]  # type: ignore[union-attr]
         total = 0.0
@@ -93,7 +93,7 @@ class SearchSpace:
         return total
 
     def active(self, setting: Setting, name: str) -> bool:
-        """Tell whether a parameter applies."""
+        """Return whether a parameter applies."""
         condition = self.conditions.get(name)
         return condition is None or setting[condition.on] in condition.among
 
@@ -112,7 +112,7 @@ class SearchSpace:
         """Return what a surrogate compares."""
         points = np.array([self.point(setting) for setting in settings]).reshape(len(settings), len(self.names))
         applies = np.array([[name in setting for name in self.names] for setting in settings]).reshape(points.shape)
-        return np.asfortranarray(self.features_at(points, applies))  # BLAS rounds by layout: a study keeps to one
+        return np.asfortranarray(self.features_at(points, applies))  # BLAS rounding depends on the layout
 
     def features_at(self, points: FloatArray, applies: BoolArray | None = None) -> FloatArray:
         """Return what a surrogate compares, for points of the cube; whole numbers are not rounded."""
@@ -201,7 +201,7 @@ def _is_gap(value: Any) -> bool:
 
 
 def _as_value(parameter: Parameter, value: Any) -> Any:
-    """A value as the space has it: tables make numbers of whole ones, and NumPy's of all."""
+    """A value in the space's own type: tables turn whole numbers into floats, and all into NumPy's types."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(parameter, Choice):
         return label_of(value)

@@ -1,4 +1,4 @@
-"""Trials in an Optuna study: slots, what is finished, what was lost, going on after a kill, and several workers.
+"""Trials in an Optuna study: slots, what is finished, what was lost, resuming after a kill, and several workers.
 
 One trial is one setting with its repeats. Every trial has a **slot**, a number of our own: what is tried in slot s,
 with which seeds, follows from the seed of the study, s and what the slots before it found. Optuna's own numbers count
@@ -6,7 +6,7 @@ attempts: a slot whose process was killed is marked failed and tried again under
 finished are kept with the failed trial and taken over.
 
 Several processes may work on one storage: a slot belongs to the one whose trial has the lowest number. `tune.workers`
-tells which of them are gone.
+says which of them are gone.
 
 Stages: ``"scout"`` (cheap pilots that only choose pilots), ``"pilot"`` and ``"model"`` (the trials proper), then
 ``"confirm"``, ``"final"`` and ``"full"`` (fresh seeds, and all rows).
@@ -45,16 +45,16 @@ SEARCHED_STAGES = ("scout", "pilot", "model")
 #: Those that count as trials.
 _TRIALS = ("pilot", "model")
 
-_ATTEMPTS = 40  # to open a storage that another process is just making
+_ATTEMPTS = 40  # attempts to open a storage that another process is just creating
 _ATTEMPT_PAUSE = 0.25  # seconds between them
 _PATIENCE = 60.0  # seconds that SQLite waits for another process to end its writing
-_LOOKED_AT = 1000  # rows, evenly spread, by which data are known again
-_NAMING = 5.0  # seconds that another process may take between asking for a trial and saying which slot it is
+_LOOKED_AT = 1000  # rows, evenly spread, by which data are recognised
+_NAMING = 5.0  # seconds that another process may take between asking for a trial and naming its slot
 _PAUSE = 0.025  # seconds between looks at whether it has
 
 
 def mixed_seed(seed: int, *numbers: int) -> int:
-    """Make a seed of its own for a stage, slot or repeat."""
+    """Make a separate seed for a stage, slot or repeat."""
     return int(np.random.SeedSequence([seed, *numbers]).generate_state(1)[0])
 
 
@@ -69,16 +69,16 @@ class StudyMismatchError(ManifoliaError, ValueError):
 
 @dataclass(frozen=True)
 class TrialRun:
-    """What a run gave."""
+    """The result of a run."""
 
     # One per metric, in [0, 1] where the metric has a range, smaller being better; empty after an error
     losses: tuple[float, ...] = ()
     values: tuple[float, ...] = ()  # The metrics themselves
-    own_loss: float = math.nan  # What the estimator minimised, where it reports it; NaN otherwise
+    own_loss: float = math.nan  # What the estimator minimised, if it reports it; NaN otherwise
     seconds: float = 0.0  # Time of the map and the metrics
     error: str = ""  # What went wrong, in one line; empty if nothing did
     notes: tuple[str, ...] = ()  # Warnings of the estimator
-    fingerprint: str = ""  # Of the map: two runs with the same one made the same map
+    fingerprint: str = ""  # Fingerprint of the map: two runs with the same one made the same map
 
     def to_dict(self) -> dict[str, Any]:
         """Return what a stored study keeps."""
@@ -100,10 +100,10 @@ class Trial:
     setting: Setting  # The setting
     arguments: dict[str, Any]  # What the estimator got
     runs: list[TrialRun] = field(default_factory=list)  # Finished repeats, in order
-    expected_gain: float = math.nan  # Improvement that was expected of it; NaN if nothing was
+    expected_gain: float = math.nan  # Improvement that was expected of it; NaN if none was
     finished: bool = False  # Whether no more runs follow
     number: int = -1  # Optuna's number
-    handle: Any = field(default=None, repr=False, compare=False)  # What it is written through, while it runs
+    handle: Any = field(default=None, repr=False, compare=False)  # What it is written through while it runs
 
     @property
     def losses(self) -> FloatArray:
@@ -175,13 +175,13 @@ class TrialStore:
 
     def _check_signature(self, signature: dict[str, Any], seed: int | None) -> None:
         kept = self.study.user_attrs.get("manifolia")
-        if seed is None:  # the user leaves it to us: to go on is to go on with the seed that is there
+        if seed is None:  # the user leaves it to us: resuming means resuming with the stored seed
             seed = as_seed(None) if kept is None else json.loads(kept).get("random_state", 0)
         self.seed = seed
         text = json.dumps({**signature, "random_state": seed}, sort_keys=True, default=str)
         if kept is None:
             is_begun = bool(self._kept())
-            kept = self.study.user_attrs.get("manifolia")  # another process may have signed it, and begun, meanwhile
+            kept = self.study.user_attrs.get("manifolia")  # another process may meanwhile have signed it and started
             if is_begun and kept is None:
                 raise StudyMismatchError(
                     f"the study {self.study.study_name!r} holds trials of another program. Pass another study_name."
@@ -210,7 +210,7 @@ class TrialStore:
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
-        """Work on the study: whatever ends it, an interrupt too, leaves no trial open that no one runs."""
+        """Work on the study: whatever ends it, even an interrupt, leaves no trial open that nobody runs."""
         beat = Beat(self._write_beat) if self._is_kept else None
         try:
             yield
@@ -228,7 +228,7 @@ class TrialStore:
                 trial.handle.set_user_attr("beat", number)
 
     def _taken(self) -> contextlib.suppress:
-        """Writing to a trial that another worker has closed, since it took this one for gone, does nothing."""
+        """Writing to a trial that another worker has closed, because it took this one for gone, does nothing."""
         return contextlib.suppress(self._optuna.exceptions.UpdateFinishedTrialError)
 
     def trials(self, stages: Iterable[str] = _TRIALS) -> list[Trial]:
@@ -288,16 +288,16 @@ class TrialStore:
         ]
 
     def _kept(self, *states: Any) -> list[Any]:
-        """Trials as Optuna keeps them, all or those in some states."""
+        """Trials as Optuna keeps them: all, or those in some states."""
         return list(self.study.get_trials(deepcopy=False, states=states or None))
 
     def _is_done(self, kept: Any, setting: Setting) -> bool:
-        """Whether a trial settles its slot: in the search whatever was tried there, later the same setting only."""
+        """Whether a trial settles its slot: in the search whatever was tried there, later only the same setting."""
         searched = kept.user_attrs["stage"] in _TRIALS
         return bool(kept.user_attrs.get("finished")) and (searched or kept.params == setting)
 
     def _holder(self, trial: Trial) -> Any:
-        """The trial of another process that has the slot, since it was begun a moment before; None if there is none."""
+        """The trial of another process that has the slot because it started a moment earlier; None if there is none."""
         until = time.monotonic() + _NAMING
         running = self._states.RUNNING
         while any("slot" not in kept.user_attrs for kept in self._kept(running) if kept.number < trial.number):
@@ -348,15 +348,15 @@ class TrialStore:
 
 
 def _open_study(optuna: Any, storage: Any, **options: Any) -> Any:
-    """Open a study, or make it."""
+    """Open a study, or create it."""
     for attempt in range(_ATTEMPTS):
         try:
             return optuna.create_study(storage=_opened(optuna, storage), **options)
         except Exception as error:
             if storage is None or isinstance(error, (FileNotFoundError, MemoryError, ParameterTypeError)):
                 raise
-            # SQLAlchemy's errors, an extra of an extra: known by their text. Another process may be making the tables
-            # of the same file: then try again.
+            # SQLAlchemy's errors, an extra of an extra, are recognised by their text. Another process may be creating
+            # the tables of the same file: then try again.
             passing = "already exists" in str(error) or "locked" in str(error) or "UNIQUE" in str(error)
             if not passing or attempt + 1 == _ATTEMPTS:
                 text = str(error).partition("\n")[0]
@@ -386,7 +386,7 @@ def _opened(optuna: Any, storage: Any) -> Any:
 def study_signature(
     tuner: Any, X: Any, y: Any, metric_X: Any, n: int, groups: IntArray | None = None
 ) -> dict[str, Any]:
-    """Collect what has to be the same for a stored study to go on."""
+    """Collect what has to be the same for a stored study to resume."""
     rows = np.unique(np.linspace(0, n - 1, min(n, _LOOKED_AT)).astype(int))
     same = ("pass_target", "subsample", "sampling", "resample", "n_repeats", "n_pilot", "surrogate", "design", "race",
             "batch_size", "metric_sample")  # fmt: skip
@@ -397,7 +397,7 @@ def study_signature(
         **({} if groups is None else {"groups": _print_of(groups.tolist())}),
         **{name: getattr(tuner, name) for name in same},
         **{name: repr(getattr(tuner, name)) for name in ("estimator", "pilot_params", "aggregate")},
-        # Points of a larger grid lie elsewhere, so that one cannot be made of the other.
+        # Points of a larger grid lie elsewhere, so one cannot be extended to the other.
         "n_trials": tuner.n_trials if tuner.surrogate == "grid" else None,
     }
 

@@ -1,8 +1,8 @@
 """Rows to tune on: at random, by class, or by leverage.
 
 Leverage (Ma, Mahoney and Yu, 2014): row i is drawn with probability proportional to ‖U_i‖², U the leading left singular
-vectors of the centred data, so that rows which shape the data's directions are kept. They draw with replacement; equal
-rows would make clumps of a map, so rows are drawn without.
+vectors of the centred data, so that rows that shape the data's directions are kept. The paper draws with replacement;
+equal rows would form clumps in a map, so rows are drawn without.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from manifolia._core.validate import check_labels, check_number, check_option
 from manifolia.exceptions import ParameterError
 
 SAMPLINGS = ("uniform", "leverage", "stratified")
-_MAX_RANK = 50  # directions that leverages are computed from
-_LEAST_ROWS = 10  # a map of fewer says nothing about settings
+_MAX_RANK = 50  # directions from which leverages are computed
+_LEAST_ROWS = 10  # a map of fewer rows says nothing about settings
 
 
 def sample_size(size: float | None, n_rows: int) -> int:
@@ -73,7 +73,7 @@ def sample_rows(
     groups: IntArray | None = None,
     random_state: RandomState = None,
 ) -> IntArray:
-    """Draw rows without replacement; of groups whole ones, as many as fit."""
+    """Draw rows without replacement; with groups, whole ones, as many as fit."""
     check_option(sampling, "sampling", SAMPLINGS)
     n = X.shape[0]
     check_number(size, "size", low=1, high=n, integer=True)
@@ -102,7 +102,7 @@ def sample_rows(
 
 
 def _by_class_in_turn(codes: IntArray, groups: IntArray, rng: np.random.Generator) -> IntArray:
-    """Order groups so that any number of the first have the classes, of their first rows, in proportion."""
+    """Order groups so that any number of the first ones have the classes of their first rows in proportion."""
     order = rng.permutation(int(groups.max()) + 1)
     own = codes[np.unique(groups, return_index=True)[1]][order]
     counts = np.bincount(own)

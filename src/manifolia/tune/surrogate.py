@@ -1,12 +1,12 @@
-"""Regressors that stand for the loss, a Gaussian process and a forest, and what trying a setting promises by them.
+"""Regressors that model the loss, a Gaussian process and a forest, and what they promise for a setting.
 
-The loss of a setting is a mean of noisy runs, and the surrogate is of the *mean*: the noise of the repeats goes into
+The loss of a setting is a mean of noisy runs, and the surrogate models the *mean*: the noise of the repeats goes into
 the Gaussian process as ``alpha`` per setting and never into its predictions. scikit-learn's ``predict`` and
-``sample_y`` would add a ``WhiteKernel``'s noise to what they return; where one has to be fitted, because there is one
-run per setting and so no other way to know the noise, it is taken out again.
+``sample_y`` would add a ``WhiteKernel``'s noise to what they return; if one has to be fitted, because there is one run
+per setting and so no other way to know the noise, it is removed again.
 
 For a loss with posterior mean m and standard deviation s, and the best value so far f, with z = (f − m)/s, these are
-larger where a trial is worth more:
+larger if a trial is worth more:
 
 ====  =============================  =============================================================
 EI    (f − m) Φ(z) + s φ(z)          how much better it is expected to be
@@ -34,13 +34,13 @@ from manifolia.forest.grow import fit_forest
 from manifolia.tune.space import SearchSpace, Setting
 
 _N_TREES = 200
-_JITTER = 1e-8  # of the losses' variance: keeps the covariance invertible when there is no noise
-_LENGTHS = (0.05, 5.0)  # a kernel narrower than that sees single points, a wider one a plane
+_JITTER = 1e-8  # share of the losses' variance: keeps the covariance invertible when there is no noise
+_LENGTHS = (0.05, 5.0)  # a narrower kernel sees single points, a wider one a plane
 _KAPPA = 1.96  # as in scikit-optimize, which the paper used
 
 
 class Observations(NamedTuple):
-    """Finished trials, as a surrogate learns from them."""
+    """Finished trials, in the form that a surrogate learns from."""
 
     settings: list[Setting]  # In the order of their slots
     losses: FloatArray  # (n, n_metrics): aggregated losses
@@ -102,7 +102,7 @@ class ProcessSurrogate:
 
 
 class ForestSurrogate:
-    """A random forest; the spread of its trees stands for what is not known."""
+    """A random forest; the spread of its trees represents the uncertainty."""
 
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed

@@ -72,12 +72,12 @@ from manifolia.tune.surrogate import fit_surrogate
 
 
 class Tuner(Estimator):
-    """Finds settings of a map for one or several metrics, on a subsample, with repeats, and says how sure it is.
+    """Finds settings of a map for one or several metrics, on a subsample, with repeats, and says how certain they are.
 
     Parameters
     ----------
     estimator : object
-        Anything with ``fit_transform``, from here or elsewhere; it is copied, not changed.
+        Anything with ``fit_transform``, from this library or elsewhere; it is copied, not changed.
     space : mapping of str to parameter
         What to tune: ``(low, high)`` for a range, a list for a choice, or `Real`, `Integer`, `Normalized`, `Choice` and
         `When` of `manifolia.tune`. A range beyond what the estimator takes on that many rows is cut, with a warning.
@@ -88,76 +88,77 @@ class Tuner(Estimator):
     sampling : {"uniform", "leverage", "stratified"}, default="uniform"
         How rows are drawn.
     resample : bool, default=False
-        Draw other rows for every repeat; the same ones for all settings, and again others to confirm the answer.
+        Draw other rows for every repeat: the same ones for all settings, and yet others to confirm the answer.
     n_repeats : int, default=10
         Runs of a setting, with different seeds. A setting that is not random is run twice.
     aggregate : {"auto", "mean", "median"} or ("quantile", q) or ("mean-var", c), default="auto"
-        What the runs of a setting are reduced to. ``"auto"``: the mean, or the median if runs vary more than settings
-        by the first metric.
+        The figure to which the runs of a setting are reduced. ``"auto"``: the mean, or the median if runs vary more
+        than settings in the first metric.
     surrogate : {"gp-ei", "gp-pi", "gp-lcb", "forest", "random", "grid", "nsga2"}, default="gp-ei"
         What proposes settings. ``"grid"`` runs a regular grid of at most `n_trials`.
     n_pilot : int, default=5
         Settings of a space-filling design that come first.
     n_trials : int, default=20
-        Settings in all; pilots and what the storage holds already count.
+        Total number of settings, including pilots and what the storage already holds.
     design : {"lhs", "sobol"}, default="lhs"
-        Of the pilots.
+        Design of the pilots.
     pilot_params : mapping or None, default=None
         Arguments that make a run cheap, such as ``{"max_iter": 300}``. Twice as many settings are then tried with them
         first, three runs each, and the better half become the pilots; the cheap runs count for nothing else.
     race : bool, default=True
         Save runs of settings that cannot win (one metric only): halving among pilots, racing among proposals.
     batch_size : int, default=1
-        Proposals that are made, and run, at once.
+        Number of proposals that are made, and run, at once.
     early_stop : bool, default=False
         Stop when three proposals in a row promise less than the noise shows; needs a surrogate and repeats.
     n_confirm : int, default=3
         Candidates that are run again with fresh seeds before one is chosen.
     n_full : int, default=3
-        After tuning on a subsample, runs on all rows of each way to carry fractions over; 0 trusts the fraction.
+        After tuning on a subsample, number of runs on all rows for each way to carry fractions over; 0 trusts the
+        fraction.
     timeout : float or None, default=None
-        Seconds: after three quarters of them no further trial begins, the rest is for confirming.
+        Seconds: after three quarters of them no further trial starts; the rest is for confirming.
     metric_sample : int or None, default=None
-        Rows that metrics look at; None is all, up to 5,000.
+        Number of rows that metrics use; None is all, up to 5,000.
     pass_target : bool or "auto", default="auto"
         Whether the estimator gets ``y``. ``"auto"``: if it is a supervised method.
     storage : str, Path or optuna storage, default=None
-        A path of an SQLite file, or a database; the study can then be resumed after a kill or an interrupt, watched
-        with optuna-dashboard, and shared by several processes that make the same call with the same `random_state`.
+        Path of an SQLite file, or a database; the study can then be resumed after a kill or an interrupt, watched with
+        optuna-dashboard, and shared by several processes that make the same call with the same `random_state`.
     study_name : str or None, default=None
         Name of the study in the storage.
     refit : bool, mapping or Series, default=True
         Fit the recommended setting to all rows. A mapping is a setting of the user's own choice, `knee_` or a row of
         `pareto_` for example: with the storage of a finished study it is confirmed and fitted without searching again.
     random_state : int, RandomState, Generator or None, default=None
-        The same seed gives the same study for any `n_jobs`. None goes on with the seed of a stored study.
+        The same seed gives the same study for any `n_jobs`. None continues with the seed of a stored study.
     n_jobs : int or None, default=None
         Processes that run side by side; None is all cores.
     verbose : bool, default=False
         Show progress on stderr.
     callback : callable, default=None
         Called with a ``ProgressEvent``, which has the ``best`` loss so far and the ``seconds_left``; returning True
-        ends the search, or the confirming, and the answer is made of what there is.
+        ends the search, or the confirmation, and the answer rests on the runs so far.
 
     Attributes
     ----------
     best_params_ : dict
-        Arguments for the estimator, on all rows; with the forest, not fitted, where parameters of one were tuned.
+        Arguments for the estimator, on all rows; including an unfitted forest, if parameters of one were tuned.
     best_setting_ : dict
         The same as it was searched, fractions as fractions.
     best_score_ : float or ndarray
-        The metric, or metrics, of the recommended setting in runs with fresh seeds; of the choice's own runs if there
-        was no time for fresh ones (`confirmed_`).
+        The metric, or metrics, of the recommended setting in runs with fresh seeds; in the runs that led to the choice
+        if there was no time for fresh ones (`confirmed_`).
     best_score_error_ : float or ndarray
         Standard error.
     confirmed_ : bool
         Whether `best_score_` comes from fresh runs.
     best_estimator_ : object
-        Fitted to all rows, with the seed of the run whose own loss was least; only with ``refit=True``.
+        Fitted to all rows, with the seed of the run with the smallest loss; only with ``refit=True``.
     embedding_ : ndarray of shape (n, n_components)
         Its map.
     carried_ : DataFrame
-        After tuning on a subsample the ways to carry the setting over to all rows, with the metrics there.
+        After tuning on a subsample, the ways to carry the setting over to all rows, with the metrics there.
     trials_ : DataFrame
         Every setting: its loss, its standard error, what the surrogate expects, runs, seconds, error.
     runs_ : DataFrame
@@ -167,7 +168,7 @@ class Tuner(Estimator):
     knee_ : dict
         With several metrics the setting at the knee of the front.
     hypervolume_ : float
-        With several metrics the share of the unit cube of losses that the front commands; a user's function, which
+        With several metrics, the share of the unit cube of losses that the front dominates; a user's function, which
         has no range, is measured within that of the trials.
     r2_ : float
         Leave-one-out R² of the surrogate of the first metric: whether it knows the loss at all.
@@ -296,8 +297,8 @@ class Tuner(Estimator):
         y : array-like of shape (n,), default=None
             Target, for metrics, strata and supervised methods.
         metric_X : array-like of shape (n, p), default=None
-            The same rows as metrics are to see them, where the estimator takes what they cannot: gaps, categories.
-            None: as `X`.
+            The same rows in the form that metrics should see, if the estimator takes what they cannot: missing values,
+            categories. None: `X`.
         groups : array-like of shape (n,), default=None
             Labels of rows that belong together, such as one patient's: subsamples are made of whole groups, and they
             are passed to the estimator, if it is one of manifolia's that takes them, and to the metrics that do.
@@ -336,7 +337,7 @@ class Tuner(Estimator):
         search = Search(self, space, store, runner.run, begun)
         self._space, self._metrics, self._search_seed = space, metrics, store.seed
         for name in ("pareto_", "knee_", "hypervolume_", "best_estimator_", "embedding_", "carried_"):
-            self.__dict__.pop(name, None)  # of an earlier fit, which may have had more to say
+            self.__dict__.pop(name, None)  # of an earlier fit, which may have set more
         with threads(self.n_jobs), store.at_work():
             trials = search.trials()
             self._require_some(trials)
@@ -371,7 +372,7 @@ class Tuner(Estimator):
             raise ValueError("fit_transform needs refit=True: without it no map of all rows is made.")
         return self.fit(X, y, groups=groups).embedding_
 
-    # -- what a fitted tuner is asked
+    # -- questions to a fitted tuner
 
     def sensitivity(self, metric: str | None = None) -> Sensitivity:
         """Say which parameters matter, or why the trials do not show it.
@@ -428,7 +429,7 @@ class Tuner(Estimator):
         Parameters
         ----------
         n_points : int, default=4096
-            Settings that are looked at.
+            Number of settings examined.
 
         Returns
         -------
@@ -453,7 +454,7 @@ class Tuner(Estimator):
         Returns
         -------
         dict
-            What ``json.dumps`` takes, without NaN.
+            Plain values for ``json.dumps``, without NaN.
         """
         check_is_fitted(self, "best_params_")
         return study_dict(self, [(one.name, one.direction) for one in self._metrics], self._space.names)
@@ -523,20 +524,20 @@ class Tuner(Estimator):
     def _deliver(self, search: Search, answer: Answer, runner: Runner, ways: list[dict[str, Any]]) -> None:
         """The setting on all rows, and its map."""
         whole = answer.final if len(runner.rows) == runner.n_rows else None
-        # Without a map to make, runs on all rows are for choosing between ways only.
+        # Without a map to make, runs on all rows serve only to choose between the ways.
         n_runs = self.n_full if self.refit is not False or len(ways) > 1 else 0
         refit = on_all_rows(search, answer.setting, ways, whole, n_runs=n_runs)
         self.best_params_ = refit.arguments
-        if runner.bench.estimator is not self.estimator:  # so that the parameters of the forest find one
+        if runner.bench.estimator is not self.estimator:  # so that there is a forest for its parameters
             self.best_params_ = {"forest": clone(runner.bench.estimator.forest), **refit.arguments}
         if refit.tried:
             self.carried_ = carried_table(refit.tried, ways, refit.arguments, self._names)
         if self.refit is not False:
-            with threads(1):  # as its run was made
+            with threads(1):  # as in its run
                 self.best_estimator_, self.embedding_ = runner.bench.fitted(Job(refit.arguments, refit.seed))
 
     def _warn(self, trials: Sequence[Trial]) -> None:
-        """What the user should not have to look for."""
+        """Warn of what the user should not have to look for."""
         failed = [trial for trial in trials if trial.error]
         if failed:
             warn(
@@ -551,7 +552,7 @@ class Tuner(Estimator):
 
 
 def _checked(tuner: Tuner, n: int, y: ArrayLike | None) -> tuple[Any, SearchSpace, list[Metric]]:
-    """Check the parameters of a tuner at the door."""
+    """Check the parameters of a tuner on entry."""
     usable = hasattr(tuner.estimator, "fit_transform") and hasattr(tuner.estimator, "set_params")
     if isinstance(tuner.estimator, type) or not usable:
         raise TypeError(
@@ -603,7 +604,7 @@ def _checked(tuner: Tuner, n: int, y: ArrayLike | None) -> tuple[Any, SearchSpac
 
 
 def _check_plan(tuner: Tuner, space: SearchSpace) -> None:
-    """What cannot be done together."""
+    """Refuse combinations that are impossible."""
     if tuner.surrogate == "grid":
         least = len(space.grid(tuner.n_trials))
         if least > tuner.n_trials:

@@ -1,14 +1,14 @@
 """Who works on a stored study, and who is gone.
 
-A worker is one call of ``fit``: a machine, a process and a session of its own. While it has trials open it **beats**: a
-thread writes a number that grows into each of them. The others know that a worker is gone
+A worker is one call of ``fit``, with its own machine, process and session. While it has trials open it **beats**: a
+thread writes a growing number into each of them. The others know that a worker is gone
 
 - at once, if its process was on this machine and is no longer there, or was this very process and its session ended;
 - else, wherever it was, when the number has not grown for some minutes *while they looked*: clocks of two machines need
   not agree, and a worker that was paused is given as long again.
 
-A worker's runs are made in processes of their own (`tune.runner`). These end by themselves when the worker does, also
-when it is killed and cannot end them.
+A worker's runs are made in separate processes (`tune.runner`). These end by themselves when the worker does, even if it
+is killed and cannot end them.
 
 A worker that counts as gone but is not, because a run kept its interpreter busy for that long, finds its trial closed
 and leaves it to the worker that took it over.
@@ -27,7 +27,7 @@ from typing import Any
 
 _BEAT = 30.0  # seconds between two beats
 _GRACE = 300.0  # seconds without a beat after which a worker counts as gone
-_LOOK = 1.0  # seconds between two looks of a process that runs trials at the one that started it
+_LOOK = 1.0  # seconds between two checks by a process that runs trials of the one that started it
 _SESSIONS: set[str] = set()  # of this process
 _ends_with: int | None = None  # the process of the tuner that this one works for
 
@@ -45,10 +45,10 @@ def end_worker(worker: Mapping[str, Any]) -> None:
 
 
 def is_gone(worker: Mapping[str, Any]) -> bool:
-    """Tell whether a worker's process is known to have ended."""
+    """Return whether a worker's process is known to have ended."""
     if worker["host"] != socket.gethostname():
         return False
-    if worker["pid"] == os.getpid():  # a container that starts anew has its old numbers
+    if worker["pid"] == os.getpid():  # a restarted container has its old numbers
         return worker.get("session") not in _SESSIONS
     return _has_ended(worker["pid"])
 
@@ -64,22 +64,22 @@ def _has_ended(pid: int) -> bool:
 
 
 def end_with(tuner: int) -> None:
-    """Let this process, in which a tuner's runs are made, end as soon as the tuner's own is gone."""
+    """Let this process, in which a tuner's runs are made, end as soon as the tuner's own process is gone."""
     global _ends_with
-    if _ends_with == tuner or os.name == "nt":  # Windows does not say whether a parent is still there
+    if _ends_with == tuner or os.name == "nt":  # Windows does not say whether a parent still exists
         return
     _ends_with, parent = tuner, os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent and not _has_ended(tuner):
             time.sleep(_LOOK)
-        os._exit(1)  # in the midst of a run that nobody waits for
+        os._exit(1)  # in the middle of a run that nobody waits for
 
     threading.Thread(target=watch, name="manifolia-tune-watch", daemon=True).start()
 
 
 class Beat:
-    """Beats for the open trials of a worker, in a thread of its own."""
+    """Beats for the open trials of a worker, in its own thread."""
 
     def __init__(self, write: Callable[[int], None]) -> None:
         self._write = write
@@ -101,7 +101,7 @@ class Beat:
 
 
 class Watch:
-    """Notices trials whose number has stopped to grow."""
+    """Notices trials whose number has stopped growing."""
 
     def __init__(self) -> None:
         self._seen: dict[int, tuple[Any, float]] = {}

@@ -85,6 +85,6 @@ def make_parts(context: Context) -> None:
 
 
 def parts_for_new(context: Context, arrivals: Arrivals) -> list[Part]:
-    """Tell of new rows what the page tells of the rows of the map."""
+    """Say about new rows what the page says about the rows of the map."""
     made: list[Any] = [maker.for_new(context, arrivals) for maker in PARTS if maker.for_new is not None]
     return [part for part in made if part is not None]

@@ -113,7 +113,7 @@ class Effects:
         return self.note if arrow is None else f"{self.note} An arrow {arrow}."
 
     def of_rows(self, rows: IntArray) -> Block:
-        """Tell the effects on rows of the map."""
+        """Return the effects on rows of the map."""
         if self.kind == "gradients":
             return self._tangent(self.context.dense(rows), {"rows": rows})
         if self.kind == "shapley":
@@ -121,7 +121,7 @@ class Effects:
         return self.of_new(self.context.X[rows])
 
     def of_new(self, X: Any) -> Block:
-        """Tell the effects on any rows."""
+        """Return the effects on any rows."""
         if self.kind == "shapley":
             return self._pulls(X, None)
         dense = bare_dense(X)

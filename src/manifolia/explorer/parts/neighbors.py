@@ -72,7 +72,7 @@ def _around(context: Context, k: int, groups: IntArray | None) -> IntArray:
 
 
 def uses_forest(context: Context) -> bool:
-    """Tell whether neighbours are those of the forest behind the map."""
+    """Return whether neighbours are those of the forest behind the map."""
     return context.card.forest and context.n <= _MOST_FOREST_ROWS
 
 
