@@ -8,7 +8,6 @@ with what is known of all rows, then the last line of the manifest.
 from __future__ import annotations
 
 import contextlib
-import gc
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ import numpy as np
 
 from manifolia import registry
 from manifolia._core.files import clear_stages, draft
+from manifolia._core.memory import give_back
 from manifolia._core.messages import Message
 from manifolia._core.optional import import_extra
 from manifolia._core.parallel import threads
@@ -102,7 +102,7 @@ def map_stream(
         if not _is_begun(folder, stream, settings, force=force):
             check_free(Path(out), force=force)
             _begin(stream, request, out, n, settings, writing, reporter, listener)
-            gc.collect()  # what the map was made of, and the model as it was fitted, before the model is read
+            give_back()  # what the map was made of, and the model as it was fitted, before the model is read
         else:
             clear_stages(folder)  # of an earlier call that was killed just after the run had come to its place
         run = open_run(folder)
@@ -214,6 +214,8 @@ def _fit(
         drawn.frame, [str(name) for name in drawn.frame.columns], stream.shown,
         row_names=row_names(stream, drawn.part, drawn.row), notes=notes,
     )  # fmt: skip
+
+    give_back()  # the batches
 
     def decide(features: Table, given: dict[str, Any] | None) -> LookedAt:
         source = open_source(features)
