@@ -4,8 +4,8 @@
 
 Makes a folder of Parquet files of 20 columns (250,000 rows each) in a temporary place, and removes it in the end. Each
 step runs in a process of its own, so that its peak memory is its own. ``--all`` also makes a map of all rows in memory,
-of the first million if there are more, and compares how well both maps tell rows that neither has seen; ``--keep``
-keeps the page.
+of the first million if there are more, and of larger samples, and compares how well these maps tell rows that none of
+them has seen; ``--keep`` keeps the page.
 
 * survey: one pass over all rows that decides on preparation and draws the sample
 * make_map: ``manifolia map FOLDER --fit-rows N``, from the folder to the run with all rows placed; stages in seconds of
@@ -31,6 +31,7 @@ from _measure import in_fresh_process, resident
 
 PER_FILE, COLUMNS = 250_000, 20
 MOST_IN_MEMORY = 1_000_000
+HELD_OUT, LARGER = 50_000, (200_000, 400_000, 600_000)  # rows that no map has seen; of larger samples
 RARE = 1e-4  # share of the rarest class
 
 
@@ -171,27 +172,53 @@ def page(out, repeats=5):
     }  # fmt: skip
 
 
-def compare(folder, out, n_trees, n_held_out=50_000):
+def accuracies(predicted, places, kinds, new_places, truth):
+    """Share of rows that are told right: as a model predicts, and as the ten nearest rows of its map do."""
+    from sklearn.neighbors import KNeighborsClassifier
+
+    on_map = KNeighborsClassifier(10).fit(places, kinds).predict(new_places)
+    return {"predicted": float((predicted == truth).mean()), "on the map": float((on_map == truth).mean())}
+
+
+def mapped(frame, n_trees, held):
+    """Accuracy on rows that no map has seen, of the map of a frame."""
+    import manifolia as mf
+
+    start, busy = time.perf_counter(), time.process_time()
+    model = mf.GuidedMap(n_trees=n_trees, random_state=0).fit(frame.drop(columns="kind"), frame["kind"])
+    spent = {"clock": time.perf_counter() - start, "cpu": time.process_time() - busy, "peak": resident("VmHWM")}
+    X, truth = held.drop(columns="kind"), held["kind"].to_numpy()
+    kinds = frame["kind"].to_numpy()
+    found = accuracies(model.predict(X), model.embedding_, kinds, model.transform(X), truth)
+    return {"rows": len(frame), **found, **spent}
+
+
+def compare(folder, out, n_trees):
     """Accuracy on rows that no map has seen, of the map of a sample and of one of all rows, at most a million."""
     import manifolia as mf
 
-    held = rows_of(10**6, n_held_out)
-    run = mf.open_run(out)
-    by_sample = run.transform(held)["predicted kind"].to_numpy()
+    held = rows_of(10**6, HELD_OUT)
+    run, axes = mf.open_run(out), ["map_x", "map_y"]
+    found, made = run.transform(held), run.coordinates
+    predicted, new_places = found["predicted kind"].to_numpy(), found[axes].to_numpy()
+    truth = held["kind"].to_numpy()
+    by_sample = accuracies(predicted, made[axes].to_numpy(), made["kind"].to_numpy(), new_places, truth)
+    by_sample["rows"] = len(made)
+    del run, found, made
     files = sorted(Path(folder).iterdir())[: MOST_IN_MEMORY // PER_FILE]
     whole = pd.concat([pd.read_parquet(path) for path in files], ignore_index=True)
-    start = time.perf_counter()
-    model = mf.GuidedMap(n_trees=n_trees, random_state=0).fit(whole.drop(columns="kind"), whole["kind"])
-    truth = held["kind"].to_numpy()
-    return {
-        "rows of all": len(whole),
-        "sample": float((by_sample == truth).mean()),
-        "all": float((model.predict(held.drop(columns="kind")) == truth).mean()),
-        "seconds of the fit on all": time.perf_counter() - start,
-    }
+    return {"held out": HELD_OUT, "sample": by_sample, "all": mapped(whole, n_trees, held)}
 
 
-STEPS = {step.__name__: step for step in (survey, make_map, rates, bits, page, compare)}
+def larger(folder, n_trees, *n_rows):
+    """The same of maps of larger samples."""
+    import manifolia as mf
+
+    held = rows_of(10**6, HELD_OUT)
+    return [mapped(mf.stream.sample(folder, n, target="kind"), n_trees, held) for n in n_rows]
+
+
+STEPS = {step.__name__: step for step in (survey, make_map, rates, bits, page, compare, larger)}
 
 
 def main():
@@ -217,7 +244,7 @@ def main():
             ("rates", folder, out, min(asked.rows, 400_000)),
             ("bits", folder, out),
             ("page", out),
-            *([("compare", folder, out, asked.trees)] if asked.all else []),
+            *([("compare", folder, out, asked.trees), ("larger", folder, asked.trees, *LARGER)] if asked.all else []),
         ]
         for name, *arguments in steps:
             found = in_fresh_process(__file__, "--inside", json.dumps([name, arguments]))

@@ -179,6 +179,30 @@ def test_a_file_that_breaks_half_way_is_named_and_what_is_done_stays(run, folder
     assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["manifest.jsonl", "p0.parquet", "p1.parquet"]
 
 
+def test_zeroed_bytes_are_found_where_pages_carry_a_checksum(run, frame, tmp_path):
+    import pyarrow.parquet as pq
+
+    folder = tmp_path / "big"
+    folder.mkdir()
+    for name, rows in (("p0", frame.iloc[:450]), ("p1", frame.iloc[450:])):
+        mf.tables.write(rows, folder / f"{name}.parquet")  # with checksums, as all that is written here
+    path = folder / "p1.parquet"
+    content = bytearray(path.read_bytes())
+    at = content.find(frame["a"].iloc[500].tobytes())
+    content[at : at + 8] = bytes(8)
+    path.write_bytes(bytes(content))
+    assert (pq.read_table(path)["a"].to_numpy() == 0.0).sum() == 1  # the file is whole, and one number another
+    with pytest.raises(TableError, match=r"p1\.parquet cannot be read as a Parquet file: .*checksum.* undamaged\?"):
+        mf.stream.place(run, folder, tmp_path / "out")
+    assert (tmp_path / "out" / "p0.parquet").is_file()
+    with pytest.raises(TableError, match=r"p1\.parquet cannot be read as a Parquet file: .*checksum"):
+        mf.stream.sample(folder, 100)
+    with pytest.raises(TableError, match=r"p1\.parquet cannot be read as a Parquet file: .*checksum"):
+        mf.map(path, target="kind")
+    frame.iloc[450:].to_parquet(path)  # pandas writes none: such a file is read as it is
+    assert mf.stream.place(run, path, tmp_path / "out.parquet").rows == 450
+
+
 def test_a_value_that_does_not_fit_is_named_with_its_row_and_file(run, frame, tmp_path):
     (tmp_path / "text").mkdir()
     for i in range(2):

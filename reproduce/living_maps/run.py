@@ -315,7 +315,7 @@ def main(arguments=None):
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--plants", type=int, default=20, help="seeds of plants, new classes and batches")
     parser.add_argument("--small-seeds", type=int, default=20, help="seeds of small tables")
-    parser.add_argument("--large-seeds", type=int, default=1, help="seeds of MNIST")
+    parser.add_argument("--large-seeds", type=int, default=5, help="seeds of MNIST")
     parser.add_argument("--sets", type=lambda text: text.split(","), default=list(SETS))
     parser.add_argument("--only", type=lambda text: text.split(","), default=list(PAGES))
     parser.add_argument("--store", type=pathlib.Path, default=pathlib.Path("build/living-maps"))

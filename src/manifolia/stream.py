@@ -352,7 +352,7 @@ def place_in_folder(
 ) -> Placement:
     """Place the files of a table into a folder, or resume; `finish` is called before the work counts as done."""
     reporter = Reporter() if reporter is None else reporter
-    made = manifest_header(placing, stream, batch_rows) if header is None else dict(header)
+    made = manifest_header(placing, stream) if header is None else dict(header)
     if stream.frames is not None:
         raise ParameterError(
             f"a folder gets one file for each file of the source, and {stream.shown} is none. Name a file with the "
@@ -402,11 +402,11 @@ def place_in_folder(
     return _summary(ordered, [folder / line["out"] for line in ordered], len(stream.parts) - len(waiting))
 
 
-def manifest_header(placing: Placing, stream: Stream, batch_rows: int | None = None, **more: Any) -> dict[str, Any]:
+def manifest_header(placing: Placing, stream: Stream, digest: str | None = None, **more: Any) -> dict[str, Any]:
     """Say what a manifest belongs to: software, model, input and settings."""
     return {
         "manifolia": __version__,
-        "model": joblib.hash(placing.model),
+        "model": joblib.hash(placing.model) if digest is None else digest,
         "input": stream.written(),
         "settings": {
             "targets": list(placing.targets), "left_out": list(placing.left_out), "copied": list(placing.copied),

@@ -74,9 +74,12 @@ def manifest_of(target):
 
 
 def contents(target):
-    """What is in a run, or a folder of placed rows, but for the time at which it was made."""
+    """What is in a run, or a folder of placed rows, but for when it was made and the file of its model."""
     found = {path.name: pd.read_csv(path).to_csv() for path in target.rglob("*.csv") if path.name != "coordinates.csv"}
-    found["manifest"] = sorted(manifest_of(target))[1 if target.name == "placed" else 2 :]
+    header, *lines = [json.loads(line) for line in manifest_of(target)] or [{}]
+    if target.name != "placed":
+        header.pop("model", None)  # of a map that was made anew it is another file
+    found["manifest"] = [header, sorted(lines, key=str)]
     found["names"] = sorted(path.relative_to(target).as_posix() for path in target.rglob("*"))
     if (target / "report.json").exists():
         found["stream"] = json.loads((target / "report.json").read_text(encoding="utf-8"))["stream"]

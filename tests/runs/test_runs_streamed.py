@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import manifolia as mf
 from cli_helpers import environment, one_sentence, run
 from manifolia.exceptions import ParameterError, TableError
+from manifolia.runs import folder as folder_of_run
 
 pytest.importorskip("pyarrow")
 QUICK = {"n_trees": 20, "guide": "forest", "parts": None, "random_state": 0}
@@ -84,6 +86,59 @@ def test_the_map_is_made_of_a_sample_with_rare_classes_and_says_so(finished, fra
     assert stream["placed"]["right"] == right.sum()
     assert stream["placed"]["novel"] == (found["novelty"][others] >= finished.model[-1].novelty_threshold_).sum()
     assert stream["classes"] == frame["kind"].value_counts().to_dict()
+
+
+def test_while_rows_are_placed_one_model_is_in_memory(big, tmp_path, monkeypatch):
+    import gc
+
+    from manifolia.runs import streamed
+
+    loaded, alive = [], []
+    fit, load, place = streamed._fit, folder_of_run.load, streamed.place_in_folder
+
+    def fit_and_note(*arguments):
+        run, drawn = fit(*arguments)
+        alive.extend(weakref.ref(held) for held in (run, run.context, run.model[-1], drawn.frame))
+        return run, drawn
+
+    def load_and_look(path):
+        gc.collect()
+        loaded.append([held() is not None for held in alive])
+        return load(path)
+
+    def place_and_stop(*arguments, **more):
+        raise InterruptedError
+
+    monkeypatch.setattr(streamed, "_fit", fit_and_note)
+    monkeypatch.setattr(folder_of_run, "load", load_and_look)
+    monkeypatch.setattr(streamed, "place_in_folder", place_and_stop)
+    with pytest.raises(InterruptedError):
+        mf.map(big, "kind", key="id", fit_rows=1000, out=tmp_path / "run", **QUICK)
+    assert loaded == [[False] * 4]
+    monkeypatch.setattr(streamed, "place_in_folder", place)
+    assert len(placed(mf.map(big, "kind", key="id", fit_rows=1000, out=tmp_path / "run", **QUICK))) == 4000
+    assert len(loaded) == 2  # it is known again, and not made again
+
+
+def test_a_placed_file_that_is_damaged_before_the_page_is_named(big, tmp_path, monkeypatch):
+    from manifolia.runs import streamed
+
+    finish, damaged = streamed._finish, tmp_path / "run" / "placed" / "year=2021" / "p2.parquet"
+
+    def damage(run, folder, lines):
+        content = bytearray(damaged.read_bytes())
+        at = content.find(pd.read_parquet(damaged)["map_x"].iloc[500].tobytes())
+        content[at : at + 8] = bytes(8)
+        damaged.write_bytes(bytes(content))
+        return finish(run, folder, lines)
+
+    monkeypatch.setattr(streamed, "_finish", damage)
+    with pytest.raises(OSError, match=r"p2\.parquet was placed, and cannot be read again: .*checksum.* Remove it, and"):
+        mf.map(big, "kind", key="id", fit_rows=1000, out=tmp_path / "run", **QUICK)
+    monkeypatch.undo()
+    damaged.unlink()
+    again = mf.map(big, "kind", key="id", fit_rows=1000, out=tmp_path / "run", **QUICK)
+    assert again.report["stream"]["placed"]["rows"] == 4000
 
 
 def test_preparation_is_decided_on_all_rows(finished):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
+import ctypes
+import gc
 import os
 import re
 import sys
@@ -107,8 +109,6 @@ def _system_available() -> int:
 
 
 def _windows_available() -> int:  # pragma: no cover - runs on Windows only
-    import ctypes
-
     class Status(ctypes.Structure):
         _fields_ = [("length", ctypes.c_ulong), ("load", ctypes.c_ulong)] + [
             (name, ctypes.c_ulonglong)
@@ -118,6 +118,16 @@ def _windows_available() -> int:  # pragma: no cover - runs on Windows only
     status = Status(length=ctypes.sizeof(Status))
     ctypes.windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # type: ignore[attr-defined]
     return int(status.free)
+
+
+def give_back() -> None:
+    """Give memory that was freed back to the system, where the C library or Arrow keeps it for what comes."""
+    gc.collect()
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):  # not GNU's library
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 def limit_now(*, unless_set: int | None = None) -> int:

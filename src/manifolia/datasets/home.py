@@ -173,7 +173,9 @@ def read_table(path: Path) -> pd.DataFrame:
         import_extra("pyarrow", extra="parquet", purpose=f"Reading {path.name}")
     try:
         # pyarrow's errors for a damaged file and pandas' parser errors are ValueErrors.
-        return pd.read_parquet(path, engine="pyarrow") if path.suffix == ".parquet" else pd.read_csv(path)
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path, engine="pyarrow", page_checksum_verification=True)
+        return pd.read_csv(path)
     except (ValueError, OSError) as error:
         raise _unreadable(path, error) from error
 

@@ -22,6 +22,7 @@ import math
 import os
 import re
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -48,10 +49,14 @@ _MOST_HEADER = 2**20
 _MOST_END = 2**16 + 42  # bytes at the end of an archive that say where its list of members is
 _NPY_START = 12_000  # more than numpy's longest header
 _CHUNK = 2**20
+_LARGE = 2**30  # bytes of a member that gets the form for members beyond 2 GiB
 _KINDS = "biufcUSMm"  # of arrays: no objects, no records
 _OBJECT = 2**11  # bytes that an object takes while it is read: 1.2 KB measured, including skops' own record of it
 _MOST_OBJECTS = 150_000  # enough to prepare a table of 15,000 columns; more only in a file that is itself large
 _PACKED_OBJECT = 3  # bytes of an object in a file: six measured, 0.1 if all are the same
+
+
+Bytes = bytes | memoryview
 
 
 class Content(NamedTuple):
@@ -72,19 +77,18 @@ def write(path: Path, content: Content) -> None:
     content : Content
         What to write; the checksum is added to the header.
     """
-    members = {GRAPH: content.graph}
-    for name, array in content.arrays.items():
-        buffer = io.BytesIO()
-        np.lib.format.write_array(buffer, np.ascontiguousarray(array), version=(1, 0), allow_pickle=False)
-        members[f"trees/{name}.npy"] = buffer.getvalue()
+    members: dict[str, list[Bytes]] = {GRAPH: [content.graph]}
+    members |= {f"trees/{name}.npy": _npy_pieces(array) for name, array in content.arrays.items()}
     header = {"format": FORMAT, "version": VERSION, **content.header, "sha256": _checksum(members)}
     with draft(path) as beside, beside.open("rb+") as file:
-        with zipfile.ZipFile(file, "w") as archive:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=_LEVEL) as archive:
             archive.comment = _SEAL + b"0" * _DIGEST
             archive.writestr(zipfile.ZipInfo(HEADER), json.dumps(header, indent=1).encode())
-            for name, data in members.items():
-                packed = zipfile.ZIP_STORED if name == GRAPH else zipfile.ZIP_DEFLATED  # the graph is compressed
-                archive.writestr(zipfile.ZipInfo(name), data, packed, _LEVEL)
+            archive.writestr(zipfile.ZipInfo(GRAPH), content.graph)  # as it is: the graph is compressed already
+            for name in [name for name in members if name != GRAPH]:
+                with archive.open(name, "w", force_zip64=_size(members[name]) > _LARGE) as member:
+                    for piece in members[name]:
+                        member.write(piece)
         digest = _file_digest(file)
         file.seek(-_DIGEST, os.SEEK_END)
         file.write(digest)
@@ -92,11 +96,23 @@ def write(path: Path, content: Content) -> None:
         os.fsync(file.fileno())
 
 
-def _checksum(members: dict[str, bytes]) -> str:
+def _npy_pieces(array: Array) -> list[Bytes]:
+    """Give the bytes of a file of one array: its header, and its cells where they are."""
+    cells, start = np.ascontiguousarray(array), io.BytesIO()
+    np.lib.format.write_array_header_1_0(start, np.lib.format.header_data_from_array_1_0(cells))
+    return [start.getvalue(), cells.ravel().view(np.uint8).data if cells.itemsize else b""]
+
+
+def _size(pieces: Sequence[Bytes]) -> int:
+    return sum(len(piece) for piece in pieces)
+
+
+def _checksum(members: Mapping[str, Sequence[Bytes]]) -> str:
     digest = hashlib.sha256()
     for name in sorted(members):
-        digest.update(f"{name} {len(members[name])}\n".encode())
-        digest.update(members[name])
+        digest.update(f"{name} {_size(members[name])}\n".encode())
+        for piece in members[name]:
+            digest.update(piece)
     return digest.hexdigest()
 
 
@@ -140,11 +156,12 @@ def read(file: IO[bytes]) -> Content:
             raise ModelFileError(f"its member {GRAPH!r} is packed twice.")
         header = _header(archive, infos)
         members = {name: archive.read(info) for name, info in infos.items() if name != HEADER}
-    if GRAPH not in members or _checksum(members) != header.get("sha256"):
+    checksum = _checksum({name: [data] for name, data in members.items()})
+    if GRAPH not in members or checksum != header.get("sha256"):
         raise ModelFileError("it is damaged: its content does not match the checksum in its header.")
     graph = members.pop(GRAPH)
     names = {name: name.removeprefix("trees/").removesuffix(".npy") for name in members}
-    return Content(header, graph, {names[name]: array_from(data, name) for name, data in members.items()})
+    return Content(header, graph, {short: array_from(members.pop(name), name) for name, short in names.items()})
 
 
 def _check_seal(file: IO[bytes]) -> None:

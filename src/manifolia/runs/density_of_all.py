@@ -15,6 +15,7 @@ from manifolia.explorer import Payload
 from manifolia.explorer.decode import with_part
 from manifolia.explorer.parts.part import Part
 from manifolia.tables.columns import as_keys
+from manifolia.tables.frames import open_parquet
 
 _MOST_SIDE, _LEAST_SIDE, _SMALLEST = 1024, 128, 64  # cells across: for many and for few rows, and after all
 _ROWS_PER_CELL = 4  # if they lay evenly; they never do
@@ -77,8 +78,12 @@ def _frames(path: Path, columns: list[str]) -> Iterator[pd.DataFrame]:
     if path.suffix == ".csv":
         yield from pd.read_csv(path, usecols=columns, chunksize=_ROWS)
         return
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as stored:
-        for batch in stored.iter_batches(_ROWS, columns=columns, use_threads=False):
-            yield batch.to_pandas()
+    try:
+        with open_parquet(path) as stored:
+            for batch in stored.iter_batches(_ROWS, columns=columns, use_threads=False):
+                yield batch.to_pandas()
+    except OSError as error:
+        raise OSError(
+            f"{path} was placed, and cannot be read again: {str(error).rstrip('.')}. Remove it, and the same call "
+            f"places its rows anew."
+        ) from error

@@ -14,6 +14,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import html
 import json
 import os
@@ -105,12 +106,7 @@ class Run:
     @cached_property
     def model(self) -> Any:
         """Preparation and method, as one pipeline."""
-        if not (self._folder / _MODEL).is_file():
-            raise ModelFileError(
-                f"{self.path} has no model, because that of {self.report['method']} cannot be saved. Map again with a "
-                f"method whose model can be, such as guided-map."
-            )
-        return load(self._folder / _MODEL)
+        return load(_model_file(self))
 
     @cached_property
     def payload(self) -> Payload:
@@ -322,6 +318,22 @@ class Run:
         )
 
 
+def _model_file(run: Run) -> Path:
+    path = run._folder / _MODEL
+    if not path.is_file():
+        raise ModelFileError(
+            f"{run.path} has no model, because that of {run.report['method']} cannot be saved. Map again with a "
+            f"method whose model can be, such as guided-map."
+        )
+    return path
+
+
+def digest_of_model(run: Run) -> str:
+    """Say by what the model of a run in its folder is known again, without reading it into memory."""
+    with _model_file(run).open("rb") as stored:
+        return hashlib.file_digest(stored, "sha256").hexdigest()
+
+
 def headline(report: Mapping[str, Any]) -> str:
     """Say what was mapped, and by what."""
     guided = report["target"]["columns"] and registry.find(report["method"]).supervised
@@ -379,7 +391,7 @@ def _read_coordinates(folder: Path, report: dict[str, Any]) -> pd.DataFrame:
     path = folder / "coordinates.parquet"
     try:
         if path.is_file():
-            frame = pd.read_parquet(path)
+            frame = pd.read_parquet(path, engine="pyarrow", page_checksum_verification=True)
         else:
             path = path.with_suffix(".csv")
             texts = report.get(TEXTS)

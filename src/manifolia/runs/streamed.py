@@ -19,6 +19,7 @@ import numpy as np
 
 from manifolia import registry
 from manifolia._core.files import clear_stages, draft
+from manifolia._core.memory import give_back
 from manifolia._core.messages import Message
 from manifolia._core.optional import import_extra
 from manifolia._core.parallel import threads
@@ -70,7 +71,7 @@ def map_stream(
     scheduler: str | None = None,
 ) -> Run:
     """Make a map of some rows of a table, and place all of them; go on with what an earlier call began."""
-    from manifolia.runs.folder import Run, open_run, write_run
+    from manifolia.runs.folder import digest_of_model, open_run
 
     if out is None:
         raise ParameterError(
@@ -100,28 +101,46 @@ def map_stream(
         force = bool(writing.get("force", False))
         if not _is_begun(folder, stream, settings, force=force):
             check_free(Path(out), force=force)
-            run, drawn = _fit(stream, request, n, reporter, listener)
-
-            def begin(place: Path) -> None:
-                np.savez_compressed(place / _SAMPLE, part=drawn.part.astype(str), row=drawn.row)
-                header = manifest_header(_placing(Run(run.report, place), place, request, writing), stream, **settings)
-                begin_folder(place / PLACED, header)
-
-            write_run(run, out, more=begin, **writing)
+            _begin(stream, request, out, n, settings, writing, reporter, listener)
+            give_back()  # what the map was made of, and the model as it was fitted, before the model is read
         else:
             clear_stages(folder)  # of an earlier call that was killed just after the run had come to its place
         run = open_run(folder)
-        placing = _placing(run, folder, request, writing)
+        placing = _placing(run.model, run.report, folder, request, writing)
         place_in_folder(
             placing,
             stream,
             folder / PLACED,
-            header=manifest_header(placing, stream, **settings),
+            header=manifest_header(placing, stream, digest_of_model(run), **settings),
             total=run.report["stream"]["rows"],
             reporter=reporter,
             finish=lambda lines: _finish(run, folder, lines),
         )
     return open_run(out)
+
+
+def _begin(
+    stream: Stream,
+    request: Request,
+    out: str | os.PathLike[str],
+    n: int,
+    settings: Mapping[str, Any],
+    writing: Mapping[str, Any],
+    reporter: Reporter,
+    listener: Listener | None,
+) -> None:
+    """Make the map and write its folder, with a manifest of what is to be placed; keep nothing in memory."""
+    from manifolia.runs.folder import Run, digest_of_model, write_run
+
+    run, drawn = _fit(stream, request, n, reporter, listener)
+
+    def begin(place: Path) -> None:
+        np.savez_compressed(place / _SAMPLE, part=drawn.part.astype(str), row=drawn.row)
+        placing = _placing(run.model, run.report, place, request, writing)
+        digest = digest_of_model(Run(run.report, place))
+        begin_folder(place / PLACED, manifest_header(placing, stream, digest, **settings))
+
+    write_run(run, out, more=begin, **writing)
 
 
 @contextlib.contextmanager
@@ -196,6 +215,8 @@ def _fit(
         row_names=row_names(stream, drawn.part, drawn.row), notes=notes,
     )  # fmt: skip
 
+    give_back()  # the batches
+
     def decide(features: Table, given: dict[str, Any] | None) -> LookedAt:
         source = open_source(features)
         roles = check_roles(given, source.names)
@@ -219,13 +240,15 @@ def _notes(stream: Stream, drawn: Drawn) -> list[str]:
     return [f"{drawn.n_rows:,} rows{files}: {some}, and all are placed on it."]
 
 
-def _placing(run: Run, folder: Path, request: Request, writing: Mapping[str, Any]) -> Placing:
+def _placing(
+    model: Any, report: Mapping[str, Any], folder: Path, request: Request, writing: Mapping[str, Any]
+) -> Placing:
     with np.load(folder / _SAMPLE, allow_pickle=False) as held:
         part, row = held["part"], held["row"]
     sampled = {str(name): row[part == name] for name in np.unique(part)}
     about = {"excluded": request.left_out}
     return replace(
-        placing_of(run.model, {**run.report, **about}),
+        placing_of(model, {**report, **about}),
         sampled=sampled,
         escape_formulas=bool(writing.get("escape_formulas", False)),
     )

@@ -55,9 +55,7 @@ def read_columnar(path: Path, suffix: str) -> pd.DataFrame:
 
     try:
         if suffix in _PARQUET:
-            import pyarrow.parquet as pq
-
-            with pq.ParquetFile(path) as stored:
+            with open_parquet(path) as stored:
                 return from_arrow(stored.read())
         with pa.memory_map(str(path)) as stream:
             try:
@@ -69,6 +67,13 @@ def read_columnar(path: Path, suffix: str) -> pd.DataFrame:
         what = "a Parquet file" if suffix in _PARQUET else "an Arrow file"
         message = f"{path} cannot be read as {what}: {error}"
         raise TableError(message.rstrip(".") + ".") from error
+
+
+def open_parquet(path: Path, **options: Any) -> Any:
+    """Open a Parquet file; pages that carry a checksum are held against it when they are read."""
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(path, page_checksum_verification=True, **options)
 
 
 def from_arrow(table: Any) -> pd.DataFrame:
@@ -91,9 +96,12 @@ def from_arrow(table: Any) -> pd.DataFrame:
 
 
 def write_columnar(frame: pd.DataFrame, path: Path, suffix: str) -> None:
-    """Write a Parquet or Arrow file."""
+    """Write a Parquet or Arrow file; of Parquet, each page with a checksum."""
     import_extra("pyarrow", extra="parquet", purpose=f"Writing {suffix} files")
-    (frame.to_parquet if suffix in _PARQUET else frame.to_feather)(path)
+    if suffix in _PARQUET:
+        frame.to_parquet(path, engine="pyarrow", write_page_checksum=True)
+    else:
+        frame.to_feather(path)
 
 
 def as_pandas(values: Any) -> Any:

@@ -129,7 +129,7 @@ def writing(
         table = pa.Table.from_pandas(_steady(frame, stream), preserve_index=False)
         if writer is None:
             fields = [pa.field(f.name, pa.string()) if pa.types.is_null(f.type) else f for f in table.schema]
-            writer = pq.ParquetWriter(beside, pa.schema(fields))
+            writer = pq.ParquetWriter(beside, pa.schema(fields), write_page_checksum=True)
         writer.write_table(table.cast(writer.schema))
 
     try:

@@ -33,7 +33,7 @@ from manifolia._core.messages import Message
 from manifolia._core.optional import import_extra
 from manifolia.exceptions import TableError
 from manifolia.tables.files import TableFile, find_encoding, refuse_address
-from manifolia.tables.frames import as_frame, from_arrow, with_missing, without_blanks
+from manifolia.tables.frames import as_frame, from_arrow, open_parquet, with_missing, without_blanks
 from manifolia.tables.naming import column_names, listing
 from manifolia.tables.text import read_text, sniff_separator
 
@@ -349,7 +349,7 @@ def _rows_for(n_columns: int) -> int:
 def _unreadable(path: Path, kind: str, error: BaseException) -> TableError:
     what = {"Parquet": "a Parquet file", "Arrow": "an Arrow file", "text": "a table"}[kind]
     told = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-    return TableError(f"{path} cannot be read as {what}: {told}. Is it complete?")
+    return TableError(f"{path} cannot be read as {what}: {told}. Is it complete and undamaged?")
 
 
 # --- Parquet and Arrow ---
@@ -367,9 +367,7 @@ def _without_index(schema: Any) -> Any:
 def _look_at_columnar(path: Path, kind: str) -> tuple[int, Any]:
     """Return the number of rows and the schema of a file."""
     if kind == "Parquet":
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(path) as stored:
+        with open_parquet(path) as stored:
             return int(stored.metadata.num_rows), stored.schema_arrow
     n_rows, schema = 0, None
     with _open_arrow(path) as batches:
@@ -384,9 +382,8 @@ def _look_at_columnar(path: Path, kind: str) -> tuple[int, Any]:
 def _parquet_batches(path: Path, batch_rows: int) -> Iterator[Any]:
     """Read a file through a small buffer; pyarrow's own data sets read ahead without bounds."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    with pq.ParquetFile(path, buffer_size=2**20) as stored:
+    with open_parquet(path, buffer_size=2**20) as stored:
         for batch in stored.iter_batches(batch_size=batch_rows, use_threads=False):
             yield pa.Table.from_batches([batch])
 
