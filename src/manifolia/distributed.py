@@ -87,9 +87,11 @@ def use(client: Any) -> Iterator[Any]:
     --------
     manifolia.Tuner : Its `n_jobs` plays no part inside the block.
 
-    Notes ----- Rows go to every worker once per fit, however many steps use them, and trees come back: a cluster helps
-    where the work outweighs that. On one machine, threads (``n_jobs``) are faster. A worker that dies costs the tasks
-    it was working on.
+    Notes
+    -----
+    Rows go to every worker once per fit, however many steps use them, and trees come back: a cluster helps where the
+    work outweighs that. On one machine, threads (``n_jobs``) are faster. A worker that dies costs the tasks it was
+    working on.
 
     Dask arrays and frames need no such block: ``transform``, ``novelty``, ``predict`` and ``predict_proba`` of every
     estimator answer them lazily, with the model sent to each worker once; ``fit`` takes up to 100,000 of their rows,

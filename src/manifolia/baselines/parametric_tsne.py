@@ -102,9 +102,11 @@ class ParametricTSNE(PlacingMap):
     n_features_in_ : int
         Features seen in ``fit``.
 
-    Notes ----- Rows go into the network as they are, without PCA, as in the papers; only the least value of each column
-    is subtracted, and all are divided by the largest range of a column, since Boltzmann machines expect values from 0
-    to 1.
+    Notes
+    -----
+    Rows go into the network as they are, without PCA, as in the papers; only the least value of each column is
+    subtracted, and all are divided by the largest range of a column, since Boltzmann machines expect values from 0 to
+    1.
 
     A deep network needs many rows: with a thousand or two it memorises the training rows and places new ones poorly.
     `manifolia.KernelTSNE` does not.
