@@ -513,6 +513,11 @@ class Opinion:
         if "cannot be told from a shuffled one" in why:
             # Not even the forest's guesses out of bag are clearly better than guessing blindly.
             assert self.learned < (self.blind if self.classes else 0.0) + 0.15
+        elif apart := re.match(r"The map shows (.+?)(?: and \d+ more)? apart, ", why):
+            truth, voted, told = self.labels[self.known, 0], self.voted(self.Y)[:, 0], self.guesses[self.known, 0]
+            for name in apart[1].split(", "):
+                own = truth == name
+                assert (voted == name)[own].mean() > (told == name)[own].mean() + 0.03
         else:
             assert abs(about["shown"] - self.shown) < 0.02
             assert about["shown"] > about["learned"] + 0.05
