@@ -7,9 +7,9 @@ copy with the results. Nothing is written unless all of it was computed.
 where, with ``key_added="guided"``       what
 =======================================  ==============================================================================
 ``obsm["X_guided"]``                     the map, which ``sc.pl.embedding(adata, basis="guided")`` draws
-``obs["guided_trust"]`` how far to trust the place of a cell, with ``obs["guided_reason"]``
+``obs["guided_trust"]``                  how far to trust the place of a cell, with ``obs["guided_reason"]``
 ``obs["guided_novelty"]``                how unlike the other cells it is, from 0 to 1
-``obs["guided_prediction"]`` what the model predicts for a cell that it did not see
+``obs["guided_prediction"]``             what the model predicts for a cell that it did not see
 ``var["guided_importance"]``             how much a gene matters; NaN for genes that took no part
 ``obsp["guided_connectivities"]``        proximities, if asked for: a graph for ``sc.tl.leiden(adata, neighbors_key=…)``
 ``uns["guided"]``                        parameters, scores, findings, and the model, which `ingest` and `diagnose` read

@@ -3,7 +3,7 @@
 Output is written in a stage: the hidden folder ``.NAME.xxxxxxxx.part`` beside its target ``NAME``.
 
 ========  =======================================================================================================
-``lock`` held by the process that writes, so that an abandoned stage can be told from one in use
+``lock``  held by the process that writes, so that an abandoned stage can be told from one in use
 ``new``   what is written, with the suffix of the target
 ``old``   what was at the target, while it is replaced
 ========  =======================================================================================================

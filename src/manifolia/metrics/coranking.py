@@ -12,7 +12,7 @@ K/(n − 1)   what Q_NX(K) is for a random map
 LCMC(K)     Q_NX(K) − K/(n − 1), the gain over a random map (Chen and Buja 2009)
 R_NX(K)     that gain as a share of the greatest possible one: 0 random, 1 perfect
 AUC         Σ_K R_NX(K)/K / Σ_K 1/K, the mean of R_NX over the logarithm of K (Lee et al. 2015)
-K_max where LCMC is greatest; what is left of it is called local
+K_max       where LCMC is greatest; what is left of it is called local
 Q_local     mean of Q_NX over K = 1 … K_max
 Q_global    mean of Q_NX over K = K_max … n − 2
 ==========  ==================================================================================
