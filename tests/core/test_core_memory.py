@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -232,3 +233,31 @@ print(mf.estimate_memory(mf.RFPHATE(n_trees=100), X, y) / peak)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 0.5 < float(done.stdout) < 2.0
+
+
+_HELD = """
+from pathlib import Path
+from manifolia._core.memory import give_back
+def held():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+chunks = [b"x" * 100_000 for _ in range(2000)]
+last = b"x" * 100_000  # above them, so that the heap cannot shrink by itself
+full = held()
+del chunks
+give_back()
+print(full - held())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or platform.libc_ver()[0] != "glibc", reason="what GNU's library keeps")
+def test_freed_memory_goes_back_to_the_system():
+    done = subprocess.run([sys.executable, "-c", _HELD], capture_output=True, text=True, check=True)
+    assert int(done.stdout) > 150_000_000
+
+
+def test_where_nothing_can_be_given_back_nothing_happens(monkeypatch):
+    def none(name):
+        raise OSError
+
+    monkeypatch.setattr(memory.ctypes, "CDLL", none)
+    memory.give_back()

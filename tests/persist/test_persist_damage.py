@@ -15,6 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 import manifolia as mf
 from manifolia.exceptions import ManifoliaError, ModelFileError
+from manifolia.persist import archive
 from persist.forgery import unpack
 
 X, Y = load_iris(return_X_y=True)
@@ -178,3 +179,11 @@ def test_the_file_has_the_members_it_should(good):
     assert names[:2] == ["manifolia.json", "graph.skops"]
     assert all(re.fullmatch(r"trees/[a-z_]+\.npy", name) for name in names[2:])
     assert len(names) == len(set(names)) == 2 + 14
+
+
+def test_members_of_any_size_are_read_back(good, tmp_path, monkeypatch):
+    monkeypatch.setattr(archive, "_LARGE", 100)  # then members beyond it have the form of those beyond 2 GiB
+    model = mf.load(good)
+    path = mf.save(model, tmp_path / "large.mfa")
+    assert path.stat().st_size > good.stat().st_size
+    np.testing.assert_array_equal(mf.load(path).transform(X), model.transform(X))
