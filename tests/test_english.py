@@ -24,6 +24,7 @@ FOREIGN = (
     r"What structure has|missing values stay gaps|gaps stay gaps|told from nothing|told in notes|environment of yours",
     r"(transformer|estimator|forest|class) of yours|out of their bags|makes of the rest|for who has|by the processor",
     r"get their own \{|The rows has|found out if not given|Killed and called again",
+    r"\bby heart\b|\bdrawn towards\b|exist together|whom the other rows|do not look\.|\bsay of its target",
 )
 GENERATED = {"results", "_build", "_extra", "generated", "auto_examples", "auto_stories", "static", "node_modules"}
 

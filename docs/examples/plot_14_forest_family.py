@@ -2,7 +2,7 @@
 What else proximities can do
 ============================
 
-One forest, its proximities under four layouts, and what the proximities say of single
+One forest, its proximities under four layouts, and what the proximities say about single
 rows: which are unlike their class, which are typical of it, and which labelled rows speak
 for a row whose label nobody knows.
 """

@@ -98,7 +98,7 @@ class ForestMap(ForestBacked):
     oob_score_ : float
         The forest's accuracy, or R², on out-of-bag rows; NaN without a target or without such rows.
     oob_prediction_ : ndarray of shape (n,) or (n, n_outputs)
-        What the trees that left a row out of their bag say of its target, for rows without a label too.
+        What the trees predict for rows that are out of their bag, including rows without a label.
     over_separation_ : float
         The same score for a row's 10 neighbours in the map (from other groups, if groups were given), minus
         `oob_score_` or, if that is more, the score of always naming the commonest class (or the mean).

@@ -9,7 +9,7 @@ step   what                                                   here
 3      RF-GAP proximities p_ij, the largest of each row       `forest.proximities.gap_among`
 4      affinities: p_ij, s⁻⁴ of it between other labels       `extension.vote_map.sharpened`
 5      t-SNE's forces on the affinities, from there; large    `layout.forces`
-       tables: on a sample, whom the other rows follow
+       tables: on a sample; other rows follow it
 6      each row placed by votes through the leaves, classes   `extension.vote_map.guided_leaves`
        spread out to most of their extent in the layout
 =====  =====================================================  ===================================================
@@ -82,7 +82,7 @@ class GuidedMap(ForestBacked):
     Rows are near one another if a forest trained on the target cannot tell them apart, as in `RFPHATE`; what is new is
     that the trees' vote on a row decides whose proximity counts. Classes that the forest can tell apart lie apart, even
     if there are many of them, and a row on which the trees disagree lies between the classes that they name. The vote
-    on a training row is that of the trees that left it out of their bag: its own label has no part in it.
+    on a training row is that of the trees for which it is out of bag: its own label has no part in it.
 
     Parameters
     ----------

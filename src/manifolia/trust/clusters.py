@@ -43,7 +43,7 @@ _MOST_CLUSTERS = 200  # labels that can be clusters; more are names of rows, or 
 class Clusters(NamedTuple):
     """Rows by their cluster."""
 
-    codes: IntArray  # (n,): from 0 on; −1 for rows in none
+    codes: IntArray  # (n,): from 0; −1 for rows in none
     names: Sequence[Any]  # What each is called
 
 
