@@ -7,7 +7,7 @@ import pytest
 
 import manifolia as mf
 from manifolia.exceptions import ParameterError
-from manifolia.trust import gaps
+from manifolia.trust import gaps, valleys
 from manifolia.trust.clusters import Clusters
 from manifolia.trust.valleys import Gap, merge_islands, without_ways_around
 from manifolia.trust.words import IN_DATA
@@ -57,6 +57,22 @@ def test_where_the_map_has_no_gap_none_is_blamed_on_it(rng):
     (gap,) = gaps(X, X[:, :2], own, random_state=0)
     assert gap.verdict == "cannot tell"
     assert "touch in the map" in gap.reason
+
+
+@pytest.mark.parametrize(("steps", "ratio", "verdict"), [
+    (0.95, 1.2, "made by the map"), (0.95, 0.9, "cannot tell"),
+    (0.85, 1.2, "cannot tell"), (1.05, 0.9, "made by the map"),
+])  # fmt: skip
+def test_many_links_make_up_for_a_gap_that_nearly_shows(rng, monkeypatch, steps, ratio, verdict):
+    X, _, own = torn(rng)
+    Y = X[:, :2].copy()
+    drawn = valleys._steps
+    monkeypatch.setattr(
+        valleys, "_steps", lambda S, codes, pairs: np.array([steps]) if S.shape[1] == 2 else drawn(S, codes, pairs)
+    )
+    monkeypatch.setattr(valleys, "_links", lambda *_: [ratio, ratio])
+    (gap,) = gaps(X, Y, own, random_state=0)
+    assert gap.verdict == verdict
 
 
 def test_rows_between_two_clusters_count(rng):

@@ -5,14 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.cluster.hierarchy import linkage
+from scipy.spatial.distance import squareform
 from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import scale
 
 import manifolia as mf
 from manifolia.trust.clusters import Clusters
-from manifolia.trust.regions import Region, find_regions, labels_of, region_of_clusters
+from manifolia.trust.regions import (
+    Region,
+    _nested,
+    _one_tree,
+    _pairs,
+    find_regions,
+    labels_of,
+    region_of_clusters,
+)
 
 
 def three(rng, n=80):
@@ -47,6 +58,58 @@ def test_pure_noise_has_no_regions(rng, kind):
         "wide": lambda: rng.normal(size=(300, 10)),
     }[kind]()
     assert find_regions(X, [], random_state=0) == []
+
+
+def test_the_tree_of_all_halves_is_the_mean_of_their_clusters(rng):
+    X = np.vstack([rng.normal(size=(30, 3)), rng.normal(size=(30, 3)) + 4.0])
+    halves = [np.arange(0, 60, 2), np.arange(1, 60, 2)]
+    trees = [linkage(X[half], "ward") for half in halves]
+
+    apart = np.zeros((60, 60))
+    for half, tree in zip(halves, trees, strict=True):
+        clusters = [{i} for i in range(30)]
+        for a, b in tree[:, :2].astype(int):
+            clusters.append(clusters[a] | clusters[b])
+        near = [np.argsort(np.linalg.norm(X[half] - x, axis=1))[:3] for x in X]
+        for i in range(60):
+            for j in range(60):
+                for a, b in zip(near[i], near[j], strict=True):
+                    smallest = min(len(own) for own in clusters if {a, b} <= own) if a != b else 1
+                    apart[i, j] += np.log(max(smallest, 10) / 10)
+    np.fill_diagonal(apart, 0.0)
+    own, naive = _one_tree(X, halves, trees), linkage(squareform(apart), "average")
+    assert np.allclose(own[:, 2], naive[:, 2], rtol=1e-5)
+    (pair,) = (pair for pair in _pairs(own, 20) if len(pair[0]) + len(pair[1]) > 50)
+    assert {frozenset(rows // 30) for rows in pair} == {frozenset({0}), frozenset({1})}
+
+
+def test_halves_of_one_cluster_are_no_regions(rng):
+    X = rng.normal(size=(400, 3)) * [3.0, 1.0, 1.0]
+    X[200:, 1] += 30.0  # both halves of a long cluster stand out from the other one, and not from one another
+    found = find_regions(X, [("long", X[:, 0]), ("side", X[:, 1])], random_state=0)
+    assert sorted(len(region.rows) for region in found) == [200, 200]
+
+
+def test_of_four_within_one_another_the_one_that_returns_least_is_left_out():
+    rows = np.arange(100)
+    kept = [(rows[:n], often) for n, often in ((70, 1.0), (50, 0.8), (30, 0.9), (15, 1.0))]
+    found = _nested([*kept, (rows[:14], 1.0)])
+    assert [(len(region.rows), region.level, region.parent) for region in found] == [
+        (70, 0, -1),
+        (30, 1, 0),
+        (15, 2, 1),
+    ]
+
+
+def test_two_halves_of_a_table_have_the_same_regions(rng):
+    centres = rng.normal(size=(6, 8)) * 3.0
+    X = centres[rng.integers(0, 6, 600)] + rng.normal(size=(600, 8))
+    told = []
+    for half in (np.arange(0, 600, 2), np.arange(1, 600, 2)):
+        columns = [(str(j), column) for j, column in enumerate(X[half].T)]
+        labels = labels_of(find_regions(X[half], columns, random_state=0), 300)
+        told.append(KNeighborsClassifier(5).fit(X[half], labels).predict(X))
+    assert adjusted_rand_score(*told) >= 0.9
 
 
 def test_wine_has_the_same_regions_for_other_seeds():

@@ -1,19 +1,27 @@
 """What are the regions of a map? Clusters of the data that return in halves of it, named by their columns.
 
-Ward's method joins the rows of the data; where a forest guides the map, the rows' profiles (`manifolia.trust.sides`). A
-cluster of its tree is a region if
+Ward's method joins the rows of each of twenty halves of the data; where a forest guides the map, the rows' profiles
+(`manifolia.trust.sides`). One such tree differs from the next, so all are made into one: two rows are as far apart as
+the mean over the halves of
 
-* it has at least ten rows and a fiftieth of all, and at most four fifths;
-* in at least 80 % of twenty halves the tree of the half has a cluster with three quarters of the rows that either has
-  (Jaccard's index);
-* along the way from it to the cluster that it is joined with, or to all other rows, a single hump does not fit
-  (`manifolia.trust.corridor`; the median p of five ways is at most α): a region does not end where rows go on.
+    log(share of the half's rows in the smallest cluster with both),
 
-Rows in no region stay without one. Regions are nested; a region has the level 0, 1 or 2 by the number of regions around
-it, for three zooms. One that is nearly all of the region around it is not reported again. A region is named after at
-most two columns in which it lies farthest from all other rows, or from the other rows of the region around it: numbers
-by the chance that a row of the region has more than another one, levels by their share. An inner region that no column
-identifies is left out; an outer one gets a number.
+where a row stands for its three nearest rows of the half, and average linkage of these distances is the tree that
+counts. It parts the rows again and again, into two clusters of at least ten rows and a fiftieth of all; rows on the way
+that belong to neither are in no region. Such a cluster, if it has at most four fifths of the rows, is a region if
+
+* in at least 80 % of the halves their tree has a cluster with three fifths of the rows that either has (Jaccard's
+  index), and a single hump does not fit the way between the two clusters (`manifolia.trust.corridor`; the median p of
+  five ways is at most α/5): a region does not end where rows go on;
+* or both clusters return so with three quarters of the rows, and along the way from one of them to all other rows a
+  single hump does not fit (p ≤ α): of few rows, the dip test sees no more.
+
+Regions are nested; a region has the level 0, 1 or 2 by the number of regions around it, for three zooms. Of more than
+three within one another, those between the outermost and the innermost that return least are left out, and so is one
+that is nearly all of the region around it. A region is named after at most two columns in which it lies farthest from
+all other rows, or from the other rows of the region around it: numbers by the chance that a row of the region has more
+than another one, levels by their share. An inner region that no column identifies is left out; an outer one gets a
+number.
 """
 
 from __future__ import annotations
@@ -27,6 +35,7 @@ import pandas as pd
 from manifolia._core.groups import deal_folds
 from manifolia._core.random import as_generator, spawn_seeds
 from manifolia._core.types import Array, BoolArray, FloatArray, IntArray, RandomState
+from manifolia.metrics._nearest import nearest
 from manifolia.trust.clusters import NOISE, Clusters
 from manifolia.trust.corridor import fewer_columns, hump_between
 from manifolia.trust.diagnosis import frame_of
@@ -35,13 +44,15 @@ from manifolia.trust.sides import Profiles
 N_LEVELS = 3
 _FEWEST, _LEAST, _MOST = 10, 0.02, 0.8  # rows of a region, and as shares of all
 _HALVES = 20
-_ALIKE = 0.75  # Jaccard's index from which a cluster of a half is the same
+_ALIKE, _MUCH_ALIKE = 0.6, 0.75  # Jaccard's index from which a cluster of a half is the same, and surely the same
+_STAND_IN = 3  # rows of a half in whose place another row is put
 _RETURNS = 0.8
+_SURE = 0.2  # of alpha: the level at which the dip test shows a gap between two clusters
 _WAYS = 5
 _TELLS = 0.75  # chance above which a column of numbers sets a region apart from the rest
 _SHARE = 0.3  # difference of shares above which a level does
 _NAMED = 2  # columns in a name
-_MOST_TOLD = 12_000  # rows that Ward's method compares with one another
+_MOST_TOLD = 8_000  # rows that are compared with one another
 
 
 class Region(NamedTuple):
@@ -63,33 +74,31 @@ def find_regions(
     random_state: RandomState = None,
 ) -> list[Region]:
     """Find regions of rows that are compared by Euclidean distance, and name them by the user's columns."""
+    from scipy.cluster.hierarchy import linkage
+
     n = len(space)
     if n < 4 * _FEWEST or n > _MOST_TOLD:
         return []
     seeds = spawn_seeds(random_state, 3)
     space = fewer_columns(np.asarray(space, dtype=np.float64), seeds[2])
-    low = max(_FEWEST, int(_LEAST * n))
-    clusters, joined_with = _tree(space, low, int(_MOST * n))
     generator = as_generator(seeds[0])
     halves = [half for _ in range(_HALVES // 2) for half in deal_folds(n, None, groups, 2, generator)]
-    returned = np.zeros(len(clusters))
-    for half in halves:
-        returned += _return(clusters, half, _tree(space[half], max(2, low // 4), len(half))[0], n)
-    returned /= len(halves)
+    trees = [linkage(space[half], "ward") for half in halves]
+    low = max(_FEWEST, int(_LEAST * n))
+    pairs = _pairs(_one_tree(space, halves, trees), low)
+    clusters = [rows for pair in pairs for rows in pair]
+    each = [_alike(clusters, half, tree, max(2, low // 4), n) for half, tree in zip(halves, trees, strict=True)]
+    alike = np.reshape(each, (len(halves), len(pairs), 2))
+    same, much = ((alike >= least).mean(axis=0) >= _RETURNS for least in (_ALIKE, _MUCH_ALIKE))
+    often = (alike >= _ALIKE).mean(axis=0)
     kept = [
-        i
-        for i in np.flatnonzero(returned >= _RETURNS)
-        if _stands_out(space, clusters[i], joined_with[i], groups, alpha, seeds[1])
+        (rows, float(share))
+        for k, pair in enumerate(pairs)
+        if same[k].any() and _parted(space, pair, groups, alpha, seeds[1], returns=bool(much[k].all()))
+        for rows, share in zip(pair, often[k], strict=True)
+        if share >= _RETURNS and len(rows) <= _MOST * n
     ]
-    kept.sort(key=lambda i: -len(clusters[i]))
-    found: list[Region] = []
-    for i in kept:
-        rows = np.sort(clusters[i])
-        around = [k for k, region in enumerate(found) if np.isin(rows[0], region.rows)]
-        level = len(around)
-        if level < N_LEVELS and not (around and len(rows) > _MOST * len(found[around[-1]].rows)):
-            found.append(Region("", rows, level, around[-1] if around else -1, float(returned[i])))
-    return _named(found, columns, n)
+    return _named(_nested(kept), columns, n)
 
 
 def space_of(side: object, plain: FloatArray, metric: str) -> FloatArray:
@@ -128,51 +137,100 @@ def region_of_clusters(regions: Sequence[Region], clusters: Clusters) -> list[st
     return found
 
 
-def _tree(space: FloatArray, low: int, high: int) -> tuple[list[IntArray], list[IntArray]]:
-    """Clusters of Ward's tree by size, each with the one that it is joined with."""
-    from scipy.cluster.hierarchy import linkage
+def _one_tree(space: FloatArray, halves: Sequence[IntArray], trees: Sequence[FloatArray]) -> FloatArray:
+    """The tree of all rows by the sizes of the clusters that hold two of them in the trees of halves."""
+    from scipy.cluster.hierarchy import cophenet, linkage
+    from scipy.spatial.distance import squareform
 
-    n = len(space)
-    members: list[IntArray] = [np.array([i]) for i in range(n)]
-    clusters, joined_with = [], []
-    for a, b in linkage(space, "ward")[:, :2].astype(np.int64):
-        for own, other in ((a, b), (b, a)):
-            if low <= len(members[own]) <= high:
-                clusters.append(members[own])
-                joined_with.append(members[other])
+    apart = np.zeros((len(space), len(space)), dtype=np.float32)
+    for half, tree in zip(halves, trees, strict=True):
+        by_size = tree.copy()
+        by_size[:, 2] = np.log(np.maximum(tree[:, 3], _FEWEST) / _FEWEST)
+        joined = squareform(cophenet(by_size)).astype(np.float32)
+        for places in nearest(space[half], _STAND_IN, queries=space).indices.T:
+            apart += joined[np.ix_(places, places)]
+    np.fill_diagonal(apart, 0.0)
+    return np.asarray(linkage(squareform(apart, checks=False), "average"))
+
+
+def _members(tree: FloatArray) -> list[IntArray]:
+    """The rows of each cluster of a tree, single rows first."""
+    members = [np.array([i]) for i in range(len(tree) + 1)]
+    for a, b in tree[:, :2].astype(np.int64):
         members.append(np.concatenate([members[a], members[b]]))
-    return clusters, joined_with
+    return members
 
 
-def _stands_out(
-    space: FloatArray, own: IntArray, joined: IntArray, groups: IntArray | None, alpha: float, seed: int
+def _pairs(tree: FloatArray, low: int) -> list[tuple[IntArray, IntArray]]:
+    """Where a tree parts rows into two clusters that are not small, from the top."""
+    members, n = _members(tree), len(tree) + 1
+    found, waiting = [], [2 * n - 2]
+    while waiting:
+        node = waiting.pop(0)
+        while node >= n:
+            a, b = sorted(tree[node - n, :2].astype(np.int64), key=lambda end: len(members[end]))
+            if len(members[a]) >= low:
+                found.append((np.sort(members[a]), np.sort(members[b])))
+                waiting += [a, b]
+                break
+            node = b  # a few rows leave
+    return found
+
+
+def _parted(
+    space: FloatArray,
+    pair: tuple[IntArray, IntArray],
+    groups: IntArray | None,
+    alpha: float,
+    seed: int,
+    *,
+    returns: bool,
 ) -> bool:
-    """Whether rows have a hump of their own, beside the cluster that they are joined with or beside all others."""
-    rest = np.setdiff1d(np.arange(len(space)), own)
-    for other in (joined, rest):
+    """Whether there is a gap between two clusters, or, if both return, between one of them and all other rows."""
+
+    def hump(own: IntArray, other: IntArray) -> float:
         units = min(len(rows if groups is None else np.unique(groups[rows])) for rows in (own, other))
         if units < _FEWEST:
-            continue
-        p = [hump_between(space, own, other, groups, each) for each in spawn_seeds(seed, _WAYS)]
-        if np.median(p) <= alpha:
-            return True
-    return False
+            return 1.0
+        return float(np.median([hump_between(space, own, other, groups, each) for each in spawn_seeds(seed, _WAYS)]))
+
+    everyone = np.arange(len(space))
+    if hump(*pair) <= _SURE * alpha:
+        return True
+    return returns and any(hump(own, np.setdiff1d(everyone, own)) <= alpha for own in pair)
 
 
-def _return(clusters: Sequence[IntArray], half: IntArray, found: Sequence[IntArray], n: int) -> BoolArray:
-    """Whether each cluster is among those of a half, which are given by places in it."""
+def _alike(clusters: Sequence[IntArray], half: IntArray, tree: FloatArray, low: int, n: int) -> FloatArray:
+    """Jaccard's index of each cluster, as far as it lies in a half, and the most similar one of its tree."""
+    found = [half[rows] for rows in _members(tree) if len(rows) >= low]
     inside = np.zeros((len(found), n), dtype=bool)
     for k, rows in enumerate(found):
-        inside[k, half[rows]] = True
+        inside[k, rows] = True
     sizes, in_half = inside.sum(axis=1), np.zeros(n, dtype=bool)
     in_half[half] = True
-    returned = np.zeros(len(clusters), dtype=bool)
+    alike = np.zeros(len(clusters))
     for i, rows in enumerate(clusters):
         own = rows[in_half[rows]]
         both = inside[:, own].sum(axis=1)
-        alike = both / np.maximum(sizes + len(own) - both, 1)
-        returned[i] = bool(len(alike)) and bool(alike.max() >= _ALIKE)
-    return returned
+        alike[i] = (both / np.maximum(sizes + len(own) - both, 1)).max()
+    return alike
+
+
+def _nested(kept: Sequence[tuple[IntArray, float]]) -> list[Region]:
+    """Put clusters of a tree into one another, at three levels, without names."""
+    kept = sorted(kept, key=lambda one: -len(one[0]))
+    while True:
+        around = [[k for k in range(i) if np.isin(rows[0], kept[k][0])] for i, (rows, _) in enumerate(kept)]
+        drop = [i for i, own in enumerate(around) if own and len(kept[i][0]) > _MOST * len(kept[own[-1]][0])]
+        deep = {i for own in around if len(own) >= N_LEVELS for i in own[1:]}
+        drop = drop[:1] or sorted(deep, key=lambda i: kept[i][1])[:1]
+        if not drop:
+            break
+        kept = [*kept[: drop[0]], *kept[drop[0] + 1 :]]
+    return [
+        Region("", rows, len(own), own[-1] if own else -1, often)
+        for (rows, often), own in zip(kept, around, strict=True)
+    ]
 
 
 def _named(found: Sequence[Region], columns: Sequence[tuple[str, Array]], n: int) -> list[Region]:

@@ -23,9 +23,9 @@ look like two humps along the straight line between their centres, and like one 
 *In the data*: ratio ≤ 0.6, and the dip test refuses a single hump of all rows (p ≤ α/5) and of the nearer halves
 (p ≤ α; the median of five ways); or ratio ≤ 0.6, and the steps of the best way across, in the graph of nearest rows,
 are more than twice as long as the steps that join half of either cluster.
-*Made by the map*: the map has a gap; ratio > 0.1; the dip test sees nothing (p > α for all rows; or p > 2α for the
-nearer halves and ratio > 0.3); and the steps of the best way across are not longer than those that join half of either
-cluster.
+*Made by the map*: the map has a gap, or, where ratio > 1, nearly (steps 0.9 times as long as inside); ratio > 0.1; the
+dip test sees nothing (p > α for all rows; or p > 2α for the nearer halves and ratio > 0.3); and the steps of the best
+way across are not longer than those that join half of either cluster.
 *Cannot tell*: all else. Two clusters that may hang together through others, or through rows of none, cannot be told
 either: there is a way around. Clusters that are linked may hang together unless the gap between them is in the data;
 rows of none count with the cluster of the nearest row that is in one.
@@ -54,6 +54,7 @@ N_BINS = 24  #: Into which the rows along a way are counted, from half a way bef
 _FEWEST = 10  # rows, or groups, of a cluster
 _CORE, _NEAR = 5, 10  # the neighbour that a step must reach at least, and neighbours in the graph
 _EMPTY, _FULL, _SOME = 0.6, 0.3, 0.1  # ratio up to which links hardly cross, and above which they do, or some do
+_NEARLY, _MANY = 0.9, 1.0  # steps across in the map that nearly make a gap, which is enough above this ratio
 _SURE = 0.2  # of alpha: the level at which the dip test of all rows shows a gap
 _HALF, _NEARER = 0.5, 20  # of a cluster's rows that are nearer to another one, and as many at least
 _WAYS = 5  # whose median p counts where the nearer halves are asked
@@ -264,7 +265,7 @@ def _judge(
     if ratio <= _EMPTY and in_data > _NONE and groups is None:  # copies of few patients lie far apart
         why = f"{_across(ratio)}, and the best way takes {_times(in_data)} steps than inside."
         return told(IN_DATA, why, ratio, p, bins), False
-    if together and in_map > 1.0:
+    if together and in_map > (_NEARLY if least > _MANY else 1.0):
         where = "" if p > alpha else " where they meet"
         why = f"{_across(least)}, a single hump fits{where} ({_p(p if p > alpha else p_near)}), and the best way takes "
         return told(BY_MAP, f"{why}no longer steps than inside.", least, p, bins), True
