@@ -326,7 +326,7 @@ def _by_value(
     dtype: str = "float64",
     rather: Callable[[object], bool] = lambda _: True,
 ) -> Array:
-    """Convert each distinct value once; refuse those that cannot be converted, the first that is `rather` wrong first."""
+    """Convert each distinct value once; refuse those that cannot be, the first that is `rather` wrong first."""
     values = _objects(column)
     missing: BoolArray = np.asarray(pd.isna(values), dtype=bool)
     converted = np.full(len(values), "NaT" if dtype.startswith("datetime") else np.nan, dtype=dtype)
