@@ -35,7 +35,7 @@ class LeafTable(NamedTuple):
         return int(self.leaf.shape[0])
 
     def of_rows(self, rows: IntArray) -> LeafTable:
-        """Take some of the rows, in arrays of the same order: an index would turn them, and kernels would compile anew."""
+        """Take some of the rows, in arrays of the same order; for turned ones kernels would compile anew."""
         return self._replace(leaf=np.take(self.leaf, rows, axis=1), counts=np.take(self.counts, rows, axis=1))
 
 
